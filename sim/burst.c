@@ -62,13 +62,13 @@ static void take_answer(struct sim_burst *b, const struct sim_answer *a)
 }
 
 /* Spans of answers are set at the end: the input moves while it grows. */
-static uint32_t take_messages(struct sim_burst *b, size_t *from)
+static uint32_t take_messages(struct sim_burst *b, struct scanner *s, size_t *from)
 {
     struct sim_answer a;
     bool is_answer;
     uint32_t count = 0;
     size_t len;
-    while ((len = sim_read_message(span_of(b->in + *from, b->in_len - *from), &a, &is_answer))) {
+    while ((len = sim_read_message(s, span_of(b->in + *from, b->in_len - *from), &a, &is_answer))) {
         if (is_answer) {
             take_answer(b, &a);
             count++;
@@ -80,10 +80,12 @@ static uint32_t take_messages(struct sim_burst *b, size_t *from)
 
 static void set_spans(struct sim_burst *b)
 {
+    struct scanner s;
     struct sim_answer a;
     bool is_answer;
     size_t len, from = 0;
-    while ((len = sim_read_message(span_of(b->in + from, b->in_len - from), &a, &is_answer))) {
+    scanner_init(&s);
+    while ((len = sim_read_message(&s, span_of(b->in + from, b->in_len - from), &a, &is_answer))) {
         struct sim_request *r = is_answer ? find(b, a.id) : NULL;
         if (r) {
             r->error = a.error;
@@ -122,11 +124,13 @@ static const struct sim_request *first_open(const struct sim_burst *b)
 bool sim_burst_run(struct sim_burst *b, struct sim_link *l)
 {
     uint32_t left = b->count;
+    struct scanner s;
     size_t from = 0;
     uint64_t until = sim_now() + SIM_MS(PATIENCE_MS);
+    scanner_init(&s);
     sim_burst_send(b, l);
     while (left > 0 && (receive(b, l, until) > 0 || !sim_net_ended(l))) {
-        left -= take_messages(b, &from);
+        left -= take_messages(b, &s, &from);
         if (left > 0 && sim_now() >= until)
             sim_finding("answers: %u requests wait for an hour, the first for %s", left,
                         first_open(b)->method);

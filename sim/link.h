@@ -24,6 +24,7 @@ struct sim_poller {
     bool woken;
     uint64_t looked_at; /* last */
     uint32_t looks;     /* since the clock stands at that time */
+    uint32_t in_vain;   /* looks without a wait, one behind the other, that found nothing */
     LIST_HEAD(, sim_link) links;
     LIST_HEAD(, sim_link) peers;
 };

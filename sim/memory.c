@@ -29,13 +29,12 @@ static bool starting;
 static int ample;
 static int64_t live, live_of[SIM_OWNERS];
 static enum sim_owner for_node;
-enum { OWNERS = 1 << 22 };
+enum { OWNERS = 1 << 22, LEAST = 32 /* bytes from a block to the next */ };
 static struct owned {
-    void *block; /* NULL: none; GONE: none any more */
+    void *block; /* NULL: none */
     enum sim_owner owner;
 } * owners;
 static uint32_t owned_count;
-#define GONE ((void *)&owned_count)
 static uint64_t start_left; /* the allocations of a start up to the one that fails; 0: none does */
 static uint64_t until;      /* then there is memory again */
 static uint64_t failed_at;  /* one did, last; 0: none has */
@@ -121,29 +120,49 @@ void sim_memory_for(enum sim_owner node)
     for_node = node;
 }
 
-/* Its place, or that where it goes: blocks of nodes that have died stay. */
-static struct owned *find(const void *block)
+/* Neighbours stay neighbours: the pages of the table are as few as those of the blocks. */
+static uint32_t home(const void *block)
 {
-    uint32_t at = (uint32_t)(((uint64_t)(uintptr_t)block * 0x9e3779b97f4a7c15) >> 40) % OWNERS;
-    struct owned *empty = NULL;
-    for (; owners[at].block && owners[at].block != block; at = (at + 1) % OWNERS)
-        if (owners[at].block == GONE && !empty)
-            empty = &owners[at];
-    return owners[at].block == block || !empty ? &owners[at] : empty;
+    return (uint32_t)((uintptr_t)block / LEAST) % OWNERS;
+}
+
+/* Its place, or that where it goes: blocks of nodes that have died stay. */
+static uint32_t find(const void *block)
+{
+    uint32_t at = home(block);
+    while (owners[at].block && owners[at].block != block)
+        at = (at + 1) % OWNERS;
+    return at;
+}
+
+/* What stands behind it moves up, unless it would then stand before its home. */
+static void forget(uint32_t hole)
+{
+    for (uint32_t at = (hole + 1) % OWNERS; owners[at].block; at = (at + 1) % OWNERS) {
+        if ((at - home(owners[at].block)) % OWNERS < (at - hole) % OWNERS)
+            continue;
+        owners[hole] = owners[at];
+        hole = at;
+    }
+    owners[hole].block = NULL;
 }
 
 static void count_apart(void *block, int64_t sign)
 {
-    struct owned *o = find(block);
+    uint32_t at = find(block);
+    struct owned *o = &owners[at];
     if (sign > 0) {
-        require(++owned_count < OWNERS / 2, "too many blocks of nodes");
+        owned_count += !o->block;
+        require(owned_count < OWNERS / 2, "too many blocks of nodes");
         *o = (struct owned){block, sim_self() && sim_self_owner() ? sim_self_owner() : for_node};
     } else if (o->block != block) {
         return; /* it was there before the nodes */
     }
     live_of[o->owner] += sign;
-    if (sign < 0)
-        o->block = GONE;
+    if (sign > 0)
+        return;
+    forget(at);
+    owned_count--;
 }
 
 void fault_heap_count(void *block, int64_t sign)

@@ -17,12 +17,13 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { LOOKS_MAX = 64, SPIN_NS = 20000 };
+enum { LOOKS_MAX = 64, SPIN_NS = 20000, LOOKS_FEW = 8, DOUBLED = 3 };
 
 /* The process ends with the run: none is freed. */
 struct sim_link *sim_links[SIM_LINKS_MAX];
 int sim_link_count;
 static unsigned all_stopped; /* of links that come, too */
+static bool spins_rarely;
 
 static bool passes(const struct sim_link *l, enum sim_way way)
 {
@@ -122,6 +123,19 @@ static uint64_t next_due(const struct sim_poller *p)
     return due;
 }
 
+/* Time passes for one that looks again and again, up to what comes next. */
+static void look_later(struct sim_poller *p)
+{
+    uint32_t times = p->in_vain - LOOKS_FEW;
+    uint64_t until = sim_now() + ((uint64_t)SPIN_NS << (times < DOUBLED ? times : DOUBLED));
+    if (next_due(p) < until)
+        until = next_due(p);
+    if (!p->woken)
+        sim_wait_for(p, until);
+    p->woken = false;
+    report(p);
+}
+
 static void poller_poll(struct poller *self, ao_time timeout)
 {
     struct sim_poller *p = ao_of(self, struct sim_poller, table);
@@ -131,7 +145,11 @@ static void poller_poll(struct poller *self, ao_time timeout)
     p->looked_at = now;
     if (p->looks > LOOKS_MAX) /* it waits for time to pass, without sleeping */
         sim_sleep_for(SPIN_NS);
-    if (report(p) || timeout == 0)
+    bool found = report(p);
+    p->in_vain = found || timeout > 0 ? 0 : p->in_vain + 1;
+    if (spins_rarely && p->in_vain > LOOKS_FEW)
+        look_later(p);
+    if (found || timeout == 0)
         return;
     if (next_due(p) < until)
         until = next_due(p);
@@ -170,6 +188,11 @@ struct poller *__wrap_poller_eventfd_new(void)
 void __wrap_poller_eventfd_free(struct poller *poller)
 {
     free(poller);
+}
+
+void sim_net_spin_rarely(void)
+{
+    spins_rarely = true;
 }
 
 /* --- The server's end --- */

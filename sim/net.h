@@ -48,4 +48,8 @@ void sim_net_go(void);
 
 void sim_net_died(enum sim_owner node); /* the node has died, so its connections have ended */
 
+/* From now on time passes for a thread that looks at its inputs again and again without a wait:
+ * fewer looks in vain, which cost a run most of its time.  Scripts count them: not for these. */
+void sim_net_spin_rarely(void);
+
 #endif

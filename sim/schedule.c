@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/queue.h>
 
 #include "base/check.h"
 #include "sim/chance.h"
@@ -13,6 +12,7 @@
 enum {
     SWITCH_NS = 1000,
     NAME = 16,
+    FIBERS_MAX = 4096,
     CHANGES_ONE_IN = 64,
     BRIEF_NS = 5000,
     MILD_NS = 400000,
@@ -22,19 +22,24 @@ enum {
 
 struct sim_fiber {
     struct sim_stack stack;
-    LIST_ENTRY(sim_fiber) link;
     char name[NAME];
     enum sim_owner owner;
     uint64_t number; /* in the order in which they were made */
-    uint64_t until;  /* it sleeps, at most so long; 0: it can run */
+    uint32_t at;     /* in `places` */
     bool away;       /* no wake ends the sleep */
     bool woken;
-    const void *waits_for;
     uint64_t priority;
     uint64_t ran; /* the switch at which it ran last */
 };
 
-static LIST_HEAD(, sim_fiber) fibers = LIST_HEAD_INITIALIZER(fibers);
+/* What is looked at for each fiber at each switch, apart from all else: by the number. */
+static struct place {
+    struct sim_fiber *fiber;
+    uint64_t until; /* it sleeps, at most so long; 0: it can run; SIM_NEVER, too, once it ended */
+    const void *waits_for;
+    enum sim_owner owner;
+} places[FIBERS_MAX];
+static uint32_t place_count;
 static struct sim_fiber *current, *first;
 static uint64_t now = SIM_MS(1), switches, made;
 static bool calm, frozen[SIM_OWNERS];
@@ -86,42 +91,28 @@ struct sim_fiber *sim_spawn(enum sim_owner owner, const char *name, void (*run)(
     f->priority = sim_below(SIM_SCHEDULE, UINT32_MAX);
     if (!first)
         first = f;
-    LIST_INSERT_HEAD(&fibers, f, link);
+    f->at = place_count;
+    require(place_count < FIBERS_MAX, "too many fibers");
+    places[place_count++] = (struct place){.fiber = f, .owner = owner};
     return f;
 }
 
 /* --- The loop --- */
 
-static bool can_run(const struct sim_fiber *f)
-{
-    return !f->stack.ended && f->until <= now && !frozen[f->owner];
-}
-
-static struct sim_fiber **ready; /* those that can run */
-
-static void note_ready(struct sim_fiber *f, uint32_t count)
-{
-    static uint32_t room;
-    if (count == room) {
-        room = room * 2 + 64;
-        ready = realloc(ready, room * sizeof *ready);
-        require(ready != NULL, "no memory for fibers");
-    }
-    ready[count] = f;
-}
+static struct sim_fiber *ready[FIBERS_MAX]; /* those that can run, the newest first */
 
 static uint32_t runnable(uint64_t *earliest)
 {
     uint32_t count = 0;
-    struct sim_fiber *f;
     *earliest = SIM_NEVER;
-    LIST_FOREACH(f, &fibers, link)
-    {
-        if (can_run(f)) {
-            note_ready(f, count++);
-        } else if (!f->stack.ended && !frozen[f->owner] && f->until < *earliest) {
-            *earliest = f->until;
-        }
+    for (uint32_t n = place_count; n-- > 0;) {
+        const struct place *p = &places[n];
+        if (frozen[p->owner])
+            continue;
+        if (p->until <= now)
+            ready[count++] = p->fiber;
+        else if (p->until < *earliest)
+            *earliest = p->until;
     }
     return count;
 }
@@ -184,11 +175,13 @@ void sim_run(void)
         now += SWITCH_NS;
         f->ran = ++switches;
         sim_hash_number(f->number << 48 ^ now);
-        f->until = 0;
+        places[f->at].until = 0;
         f->away = false;
         current = f;
         sim_stack_enter(&f->stack);
         current = NULL;
+        if (f->stack.ended)
+            places[f->at].until = SIM_NEVER;
         if (f->stack.ended)
             sim_wake_all(f);
         if (f->stack.ended && f->owner == SIM_WORLD && f != first) /* nobody joins it */
@@ -203,18 +196,19 @@ void sim_freeze(enum sim_owner owner, bool on)
 
 void sim_drop(enum sim_owner owner)
 {
-    struct sim_fiber *f, *next;
     require(!current || current->owner != owner, "a fiber drops itself");
-    for (f = LIST_FIRST(&fibers); f; f = next) {
-        next = LIST_NEXT(f, link);
-        if (f->owner == owner)
-            sim_release(f);
-    }
+    for (uint32_t n = place_count; n-- > 0;)
+        if (places[n].owner == owner)
+            sim_release(places[n].fiber);
 }
 
 void sim_release(struct sim_fiber *f)
 {
-    LIST_REMOVE(f, link);
+    place_count--;
+    for (uint32_t n = f->at; n < place_count; n++) {
+        places[n] = places[n + 1];
+        places[n].fiber->at = n;
+    }
     sim_stack_close(&f->stack);
     free(f);
 }
@@ -253,7 +247,7 @@ void sim_rename(const char *name)
 
 static void leave_until(uint64_t until)
 {
-    current->until = until > now ? until : now + 1;
+    places[current->at].until = until > now ? until : now + 1;
     sim_stack_leave(&current->stack);
 }
 
@@ -319,23 +313,22 @@ void sim_point_atomic(const char *name)
 void sim_wake(struct sim_fiber *f)
 {
     f->woken = true;
-    if (!f->away)
-        f->until = 0;
+    if (!f->away && !f->stack.ended)
+        places[f->at].until = 0;
 }
 
 void sim_wait_for(const void *address, uint64_t until)
 {
-    current->waits_for = address;
+    places[current->at].waits_for = address;
     sim_sleep(until);
-    current->waits_for = NULL;
+    places[current->at].waits_for = NULL;
 }
 
 void sim_wake_all(const void *address)
 {
-    struct sim_fiber *f;
-    LIST_FOREACH(f, &fibers, link)
-    if (f->waits_for == address)
-        sim_wake(f);
+    for (uint32_t n = 0; n < place_count; n++)
+        if (places[n].waits_for == address)
+            sim_wake(places[n].fiber);
 }
 
 bool sim_ended(const struct sim_fiber *f)

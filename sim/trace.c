@@ -25,8 +25,14 @@ void sim_hash_number(uint64_t v)
 
 void sim_hash_bytes(struct span bytes)
 {
+    uint64_t word;
+    size_t n = 0;
     mix(bytes.len);
-    for (size_t n = 0; n < bytes.len; n++)
+    for (; n + sizeof word <= bytes.len; n += sizeof word) {
+        memcpy(&word, bytes.at + n, sizeof word);
+        mix(word);
+    }
+    for (; n < bytes.len; n++)
         mix(bytes.at[n]);
 }
 

@@ -88,42 +88,50 @@ void sim_put_request(struct sim_bytes *b, uint64_t id, const char *method, uint3
     sim_put_array(b, params);
 }
 
+/* Of one whole value, whose last part is thus all that is left. */
 static bool read_parts(struct reader *r, struct sim_message *out)
 {
     uint32_t parts;
+    bool good;
     if (!read_array(r, &parts) || !read_uint(r, &out->type))
         return false;
-    switch (out->type) {
-    case 0:
-        return parts == 4 && read_uint(r, &out->id) && read_text(r, &out->method) &&
-               read_any(r, &out->params);
-    case 1:
-        return parts == 4 && read_uint(r, &out->id) && (read_nil(r) || read_text(r, &out->error)) &&
-               read_any(r, &out->result);
-    default:
-        return parts == 3 && read_text(r, &out->method) && read_any(r, &out->params);
-    }
+    if (out->type == 0)
+        good = parts == 4 && read_uint(r, &out->id) && read_text(r, &out->method);
+    else if (out->type == 1)
+        good = parts == 4 && read_uint(r, &out->id) && (read_nil(r) || read_text(r, &out->error));
+    else
+        good = parts == 3 && read_text(r, &out->method);
+    *(out->type == 1 ? &out->result : &out->params) = reader_rest(r);
+    return good;
 }
 
-size_t sim_read_any_message(struct span bytes, struct sim_message *out)
+static size_t read_on(struct scanner *s, struct span bytes, struct sim_message *out)
 {
     static const struct scan_limits limits = {.message_max = 16 << 20, .depth_max = 32};
-    struct scanner s;
-    scanner_init(&s);
-    enum scan_verdict verdict = scanner_run(&s, &limits, bytes);
+    enum scan_verdict verdict = scanner_run(s, &limits, bytes);
     *out = (struct sim_message){0};
     if (verdict == SCAN_MORE)
         return 0;
     require(verdict == SCAN_WHOLE, "the server sent what is no MessagePack");
-    struct reader r = reader_of(span_of(bytes.at, s.done));
+    struct reader r = reader_of(span_of(bytes.at, s->done));
     require(read_parts(&r, out), "the server sent what is no message");
-    return s.done;
+    size_t len = s->done;
+    scanner_init(s);
+    return len;
 }
 
-size_t sim_read_message(struct span bytes, struct sim_answer *out, bool *is_answer)
+size_t sim_read_any_message(struct span bytes, struct sim_message *out)
+{
+    struct scanner s;
+    scanner_init(&s);
+    return read_on(&s, bytes, out);
+}
+
+size_t sim_read_message(struct scanner *s, struct span bytes, struct sim_answer *out,
+                        bool *is_answer)
 {
     struct sim_message m;
-    size_t len = sim_read_any_message(bytes, &m);
+    size_t len = read_on(s, bytes, &m);
     *is_answer = m.type == 1;
     *out = (struct sim_answer){m.id, m.error, m.result};
     return len;

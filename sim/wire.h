@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "proto/scanner.h"
 
 enum { SIM_WIRE_MAX = 1 << 16 };
 
@@ -47,9 +48,11 @@ struct sim_answer {
     struct span result; /* one value */
 };
 
-/* Reads the message at the start of the bytes.  Returns its length, or 0 if it is not whole.
- * *is_answer is false if the message is no response. */
-size_t sim_read_message(struct span bytes, struct sim_answer *out, bool *is_answer);
+/* Reads the message at the start of the bytes.  Returns its length, or 0 if it is not whole: then
+ * `s` goes on where it stopped once there are more.  *is_answer is false if the message is no
+ * response. */
+size_t sim_read_message(struct scanner *s, struct span bytes, struct sim_answer *out,
+                        bool *is_answer);
 
 /* Return the value of a key in a map: raw, as text, or whether it is true.  Without the key: empty,
  * or false. */

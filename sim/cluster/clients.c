@@ -172,7 +172,9 @@ static void explain(struct client *c)
 
 static void list(struct client *c)
 {
-    sim_burst_add(&c->burst, SIM_OTHER, "task.list", 0);
+    sim_burst_add(&c->burst, SIM_OTHER, "task.list", 1);
+    sim_put_map(&c->burst.out, 1);
+    put_option(&c->burst.out, "limit", 1 + below(8));
 }
 
 static void call(struct client *c)

@@ -19,7 +19,7 @@
 #include "sim/trace.h"
 #include "sim/wire.h"
 
-enum { MINUTE_MS = 60000, CALM_MINUTES = 120, TRIES = 40, RETRIES = 4 };
+enum { MINUTE_MS = 60000, CALM_MINUTES = 120, TRIES = 40, RETRIES = 4, REQUESTS_MAX = 1500 };
 
 static struct sim_burst burst;
 
@@ -214,14 +214,21 @@ static void calm_down(void)
         sim_finding("answers: a client has no answer in calm");
 }
 
+/* Many small worlds find more than a few large ones. */
+static void wait_for_end(void)
+{
+    uint64_t end = sim_now() + (SIM_MS(5000) << sim_below(SIM_SHAPE, 5));
+    while (sim_now() < end && sim_requests() < REQUESTS_MAX)
+        sim_sleep_for(SIM_MS(250));
+}
+
 static void run(void *arg)
 {
-    uint64_t length = SIM_MS(5000) << sim_below(SIM_SHAPE, 5);
     (void)arg;
     sim_nodes_spawn();
     sim_cluster_clients_spawn();
     sim_cluster_workers_spawn();
-    sim_sleep_for(length);
+    wait_for_end();
     calm_down();
     if (sim_nodes_have_store()) {
         wait_for_ends();
@@ -237,6 +244,7 @@ void sim_cluster_run(uint64_t seed)
     sim_schedule_shape();
     sim_schedule_mild();
     sim_memory_apart();
+    sim_net_spin_rarely();
     sim_nodes_shape();
     sim_cluster_clients_shape();
     sim_cluster_workers_shape();
