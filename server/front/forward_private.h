@@ -83,7 +83,8 @@ void front_weigh_output(struct front *r, uint64_t waits);
 /* Ends a request without an answer from here: the owner's answer was passed on, or nobody reads it.
  * `outcome` is that of the act in the audit log; NULL: this node records none.  Frees `e`. */
 void front_settle(struct front *r, struct pending *e, const char *outcome);
-/* Answers it with this error, and ends it. */
+/* Answers it with this error, and ends it.  A refusal says nothing of what a lost owner did before:
+ * then it is UNSURE. */
 void front_answer(struct front *r, struct pending *e, enum ergon_error error, const char *text);
 /* The session was lost: a request that may be sent again waits for the next owner; all others are
  * answered UNSURE.  Within outgoing_port.lost. */

@@ -51,6 +51,7 @@ struct pending {
     uint8_t msgid_len; /* 0: a notification */
     uint8_t msgid[MSGID_MAX];
     bool polls;    /* conn_call_began(.., false) */
+    bool was_read; /* by an owner that was lost, perhaps: it may have been done */
     bool identity; /* cluster.session: the front's own */
 };
 TAILQ_HEAD(pending_list, pending);
@@ -60,6 +61,11 @@ struct pendings {
     struct pending_list all; /* in the order in which the client sent them */
     uint32_t count;
 };
+
+static inline bool pending_may_be_done(const struct pending *e)
+{
+    return e->passing == PASS_KEYED && e->was_read;
+}
 
 /* A message as it was read, to be written again: its most bytes, and its end behind `at`. */
 size_t message_room(const struct envelope *e);

@@ -328,6 +328,20 @@ static bool waits_for_next(struct front *r, struct pending *p, const struct enve
     return true;
 }
 
+/* The owner refuses what a lost one may have done. */
+static bool stays_unsure(struct front *r, struct pending *p, const struct envelope *e)
+{
+    char code[ERROR_NAME_MAX + 1];
+
+    if (!pending_may_be_done(p) || !envelope_is_error(e))
+        return false;
+    enum ergon_error error = error_find(pending_outcome(e, code, sizeof code));
+    if (!error_retryable(error))
+        return false;
+    front_answer(r, p, error, error_meaning(error));
+    return true;
+}
+
 static void on_message(struct outgoing *s, struct span message, const struct envelope *e,
                        uint8_t **kept)
 {
@@ -348,7 +362,7 @@ static void on_message(struct outgoing *s, struct span message, const struct env
     }
     if (!r->client || (!p && e->type == ENVELOPE_RESPONSE))
         return;
-    if (p && waits_for_next(r, p, e))
+    if (p && (waits_for_next(r, p, e) || stays_unsure(r, p, e)))
         return;
     give_client(r, message, kept);
     if (p)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/errors.h"
 #include "server/front/forward_private.h"
 #include "server/net/holdings.h"
 #include "server/rpc/answer.h"
@@ -52,10 +53,24 @@ void front_settle(struct front *r, struct pending *e, const char *outcome)
     free(e);
 }
 
+static void say_unsure(struct front *r, const char *why, char *buf, size_t size)
+{
+    counter_add(&r->forward->stats.unsure, 1);
+    snprintf(buf, size,
+             "the node that owned the tasks was lost, so this may have been done; since then: %s",
+             why);
+}
+
 void front_answer(struct front *r, struct pending *e, enum ergon_error error, const char *text)
 {
     struct connection *c = r->client;
+    char unsure[FRONT_TEXT_MAX + 240];
 
+    if (error_retryable(error) && pending_may_be_done(e)) {
+        say_unsure(r, text, unsure, sizeof unsure);
+        text = unsure;
+        error = ERGON_E_UNSURE;
+    }
     if (c && e->msgid_len > 0 && !e->identity)
         answer_error(c, span_of(e->msgid, e->msgid_len), error, NULL, span_text(text));
     front_settle(r, e, error_name(error));
@@ -78,6 +93,7 @@ static bool goes_again(struct front *r, struct pending *e)
         return false;
     if (!unread && e->passing != PASS_READ && e->passing != PASS_KEYED)
         return false;
+    e->was_read |= !unread;
     if (e->bytes || e->begin < r->session.handed)
         return e->bytes != NULL;
     e->bytes = malloc(e->len);
@@ -206,7 +222,8 @@ void front_lose_patience(struct front *r)
         next = TAILQ_NEXT(e, next);
         if (e->begin != PENDING_UNSENT || explain_moving(r, e) || is_patient(f, e))
             continue;
-        counter_add(&f->stats.refused, 1);
+        if (!pending_may_be_done(e))
+            counter_add(&f->stats.refused, 1);
         front_answer(r, e, ERGON_E_BUSY, text);
     }
 }

@@ -246,6 +246,38 @@ FRONT_TEST(a_lost_owner_makes_what_was_sent_once_unsure_and_the_rest_goes_to_the
     assert_int_equal(stage.rpc.forwarded->resent, 3);
 }
 
+FRONT_TEST(what_a_lost_owner_may_have_done_stays_unsure_when_the_next_refuses_it)
+{
+    open_session("task.get", "['t1']");
+    stage_ask(&peer, 2, "task.submit", "['m', [], {'key': 'k'}]");
+    stage_ask(&peer, 3, "task.submit", "['m', [], {'key': 'l'}]");
+    owner_was_asked();
+    lose_owner();
+    stage_run_ms(net.v.now / AO_MS(1) + 200);
+    stage_ask(&peer, 4, "task.submit", "['m', [], {'key': 'm'}]");
+    owner_was_asked();
+    owner_answers(IDENTITY + 1, "nil", "true");
+    owner_was_asked();
+    stage_said_to(&peer);
+    owner_answers(2, "'STORE: its disk is full'", "nil");
+    owner_answers(3, "'BAD_PARAMS: there is no such option'", "nil");
+    owner_answers(4, "'STORE: its disk is full'", "nil");
+    expect_said("2 failed: 'UNSURE: the node that owned the tasks was lost, so this may have been "
+                "done; since then: the store cannot write: what is to last is refused'\n"
+                "3 failed: 'BAD_PARAMS: there is no such option'\n"
+                "4 failed: 'STORE: its disk is full'\n");
+}
+
+FRONT_TEST(what_a_lost_owner_may_have_done_is_not_busy_without_an_owner)
+{
+    open_session("task.submit", "['m', [], {'key': 'k'}]");
+    owner_was_asked();
+    lose_owner();
+    owns(CLUSTER_FRONT, "", 2);
+    stage_run_ms(net.v.now / AO_MS(1) + 60000);
+    assert_non_null(strstr(stage_said_to(&peer), "1 failed: 'UNSURE: "));
+}
+
 /* The owner has no byte of it, so it cannot have been done. */
 FRONT_TEST(what_was_not_written_to_a_lost_owner_is_not_unsure)
 {
