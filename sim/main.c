@@ -232,7 +232,7 @@ _Noreturn static void run_script(const char *path)
         fprintf(stderr, "%s:%" PRIu32 ": %s\n", path, number, wrong);
         exit(EXIT_USAGE);
     }
-    alarm(SIM_PATIENCE_S);
+    sim_patience_begin();
     sim_play(&s);
     printf("%s: hash %016" PRIx64 ", %" PRIu64 " requests, %" PRIu64 " ms\n", path, sim_hash(),
            sim_requests(), sim_now() / 1000000);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +14,32 @@
 #include "sim/trace.h"
 #include "sim/world.h"
 
-enum { FUTURES_FAILED = 4 /* exit status of a process whose futures have said why */ };
+enum {
+    FUTURES_FAILED = 4, /* exit status of a process whose futures have said why */
+    PROCESSOR_S = 120,  /* a run takes a fraction of a second */
+    REAL_S = 3600
+};
 
 static struct sim_seeds runs;
 static uint64_t future; /* 0: the seed's own */
+
+static void wait_for_processor(time_t seconds)
+{
+    const struct itimerval until = {.it_value.tv_sec = seconds};
+    setitimer(ITIMER_PROF, &until, NULL);
+}
+
+void sim_patience_begin(void)
+{
+    wait_for_processor(PROCESSOR_S);
+    alarm(REAL_S);
+}
+
+void sim_patience_end(void)
+{
+    wait_for_processor(0);
+    alarm(0);
+}
 
 static bool ended_well(pid_t child)
 {
@@ -46,7 +69,7 @@ static void take_future(void)
     pid_t child = runs.futures ? -1 : 0;
     if (!runs.futures)
         future = runs.future;
-    alarm(0);
+    sim_patience_end();
     while (child != 0 && future++ < runs.futures) {
         fflush(stdout);
         child = fork();
@@ -56,13 +79,13 @@ static void take_future(void)
         fflush(stdout);
         _exit(good ? 0 : FUTURES_FAILED);
     }
-    alarm(SIM_PATIENCE_S);
+    sim_patience_begin();
     sim_chance_again(future);
 }
 
 _Noreturn static void run_seed(void)
 {
-    alarm(SIM_PATIENCE_S);
+    sim_patience_begin();
     if (runs.from)
         sim_at(SIM_MS(runs.from), take_future);
     if (runs.cluster)

@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIM_PATIENCE_S = 120 /* of real time: a run takes a fraction of a second */ };
-
 struct sim_seeds {
     const char *program; /* named in the command that repeats a failed run */
     uint64_t seed, count;
@@ -21,5 +19,11 @@ struct sim_seeds {
 /* Prints a line for each run: its hash and what it did, or how to repeat it.  Returns true if no
  * run met a finding. */
 bool sim_seeds_run(const struct sim_seeds *what);
+
+/* The process ends by a signal if its run takes many times as long as any should: in time of the
+ * processor, as a busy machine is no fault, and in real time, as it might wait for ever.  It is for
+ * one run: call it once more to begin anew. */
+void sim_patience_begin(void);
+void sim_patience_end(void);
 
 #endif
