@@ -11,10 +11,11 @@
 static void move(struct front *r)
 {
     r->retry_at = r->pause = 0;
-    if (r->client && (r->greeted || r->connecting) && r->version != r->forward->place.version)
+    if (r->client && (r->connecting || r->session.state != OUTGOING_IDLE) &&
+        r->version != r->forward->place.version)
         outgoing_lose(&r->session, "another node owns them now");
     if (r->client && r->pendings.count > 0 && !session_takes(r))
-        session_await(r);
+        session_seek(r);
 }
 
 /* Of a client that waits for an owner. */
@@ -73,6 +74,7 @@ static enum ao_verdict clock_step(struct ao *self)
             waiting += r->pendings.count;
     }
     counter_set(&f->stats.waiting, waiting);
+    stock_tend(f);
     if (TAILQ_EMPTY(&f->waiting))
         return AO_DONE;
     ao_sleep_for(&f->clock, FRONT_TICK);
@@ -102,6 +104,7 @@ struct forward *forward_new(const struct forward_options *options, char *error, 
     f->activator = options->rpc->activator;
     f->limits = (struct scan_limits){.message_max = UINT32_MAX, .depth_max = SCAN_DEPTH_CAP};
     LIST_INIT(&f->fronts);
+    LIST_INIT(&f->stock);
     TAILQ_INIT(&f->waiting);
     chance_bytes(&f->next_identity, sizeof f->next_identity);
     f->next_identity |= UINT64_C(1) << 63; /* clients that count from 1 never reach it */
@@ -143,7 +146,7 @@ void forward_free(struct forward *f)
 
     if (!f)
         return;
-    while ((r = LIST_FIRST(&f->fronts)) != NULL) {
+    while ((r = LIST_FIRST(&f->stock)) != NULL || (r = LIST_FIRST(&f->fronts)) != NULL) {
         outgoing_fini(&r->session);
         front_free(r);
     }

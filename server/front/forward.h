@@ -4,6 +4,9 @@
  * begins with cluster.session, which names the client; from then on messages pass both ways
  * unchanged, with the ids that the client chose.
  *
+ * The loop keeps a few sessions connected, so that a new client waits for no TLS handshake.  It
+ * begins with that once the owner has accepted a first client.
+ *
  *   no owner            requests wait, for `patience` or their own deadline, then get BUSY
  *   owner out of reach  likewise; one client of the loop at a time tries to connect
  *   owner lost          requests that may be sent twice go to the next owner; others get UNSURE; a
@@ -32,6 +35,8 @@ struct forward_options {
     const struct tls_files *tls;     /* cluster.cert, cluster.key, cluster.ca; cert NULL: none */
     ao_time patience;                /* ns */
     bool unix_users; /* cluster.unix: requests of principals of Unix sockets are passed on */
+    /* How many sessions of the loop are kept connected for clients that have none yet. */
+    uint32_t stock;
     /* For tests: outgoing_loop.open, and the id of the first cluster.session; NULL, 0: by chance.
      */
     bool (*open)(struct outgoing *s);

@@ -2,7 +2,7 @@
  *
  *   forward.c    set-up; the changes of the owner, and patience
  *   requests.c   requests, notifications and responses of the client, on their way to the owner
- *   session.c    the session to the owner: how it begins, what it brings, how it is lost
+ *   session.c    the session to the owner: how it begins, what it brings, how it is lost; the stock
  *   settle.c     how a request ends, and what its client is charged for it
  *
  * Thread: the loop's. */
@@ -26,13 +26,17 @@ struct forward {
     struct scan_limits limits; /* of the owner's messages */
     struct tls_loop *tls;
     struct owner_place place;
-    LIST_HEAD(, front) fronts;
-    TAILQ_HEAD(, front) waiting; /* of these, those with requests that wait for an owner */
-    uint32_t connecting;         /* sessions that were asked for, and have not begun */
-    bool unreachable;            /* the last one that ended so did not reach the owner */
-    ao_time retry_at;            /* while `unreachable`: when one client may try again */
-    ao_time pause;               /* the last pause before that; 0: the owner was reached */
-    char why[FRONT_TEXT_MAX];    /* while `unreachable` */
+    LIST_HEAD(front_list, front) fronts; /* with those whose clients have gone */
+    TAILQ_HEAD(, front) waiting;         /* of these, those with requests that wait for an owner */
+    struct front_list stock;             /* ready for clients, but for the one that connects */
+    uint32_t stock_count;
+    bool stock_planned;  /* the clock's next step adds to it */
+    bool stocks;         /* the owner has accepted a client since a session of the stock was lost */
+    uint32_t connecting; /* sessions that were asked for, and have not begun */
+    bool unreachable;    /* the last one that ended so did not reach the owner */
+    ao_time retry_at;    /* while `unreachable`: when one client may try again */
+    ao_time pause;       /* the last pause before that; 0: the owner was reached */
+    char why[FRONT_TEXT_MAX]; /* while `unreachable` */
     uint64_t next_identity;
     struct rpc_forwarded stats;
     struct refusals refusals; /* of owners by this node, and of nodes by this owner */
@@ -42,16 +46,19 @@ struct forward {
 struct front {
     struct outgoing session;
     struct forward *forward;
-    struct connection *client; /* NULL: it has gone */
-    LIST_ENTRY(front) link;
-    TAILQ_ENTRY(front) turn; /* of forward.waiting, while it `waits` */
+    struct connection *client; /* NULL: it has gone, or there was none yet */
+    LIST_ENTRY(front) link;    /* of forward.stock while it is `spare`, or of forward.fronts */
+    TAILQ_ENTRY(front) turn;   /* of forward.waiting, while it `waits` */
     struct pendings pendings;
     uint64_t rights;       /* conn_rights() when cluster.session was last sent */
     struct conn_mode mode; /* likewise */
     uint64_t version;      /* of the place to which the session is connected */
     ao_time retry_at;      /* after the owner has refused this client: when it may connect again */
     ao_time pause;         /* the last pause before that; 0: its last session began */
+    ao_time greet_until;   /* while it waits for the answer to the first cluster.session */
     uint64_t output;       /* bytes of the session's output that the client is charged for */
+    bool spare;            /* of the stock: no client has it */
+    bool from_stock;       /* it was, and the owner has not accepted a client on it */
     bool waits;            /* requests of it wait for an owner */
     bool greeted;          /* the owner has accepted cluster.session */
     bool connecting;       /* the session was asked for, and has not begun */
@@ -66,11 +73,6 @@ struct front {
 static inline ao_time forward_now(const struct forward *f)
 {
     return activator_now(f->activator);
-}
-
-static inline struct front *front_of(struct outgoing *s)
-{
-    return ao_of(s, struct front, session);
 }
 
 /* ---- settle.c ---- */
@@ -99,11 +101,15 @@ void front_lose_patience(struct front *r);
 extern const struct outgoing_port front_port;
 
 /* Does the session take requests now? */
-bool session_takes(const struct front *r);
-/* Begins to connect, or waits until that makes sense. */
+static inline bool session_takes(const struct front *r)
+{
+    return r->greeted && !r->closing;
+}
+
+/* Requests wait for an owner: begins to connect, or the clock looks at this client again.  A
+ * session whose owner does not answer is lost. */
 void session_seek(struct front *r);
-/* Requests wait for an owner: the clock looks at this client again; or none does any more. */
-void session_await(struct front *r);
+/* None of its requests waits for an owner any more. */
 void session_await_no_more(struct front *r);
 /* The client has gone: neither waits nor connects any more. */
 void session_leave(struct front *r);
@@ -114,13 +120,26 @@ bool session_greet_again(struct front *r);
 bool session_write(struct front *r, struct pending *e, struct span bytes);
 bool session_write_message(struct front *r, struct pending *e, const struct envelope *message);
 void session_out_of_memory(struct front *r);
+/* For a client that has none; its session is one of the stock, if one is ready.  NULL without
+ * memory. */
+struct front *front_new(struct forward *f, struct connection *client);
 void front_free(struct front *r);
+
+/* Ends the sessions of the stock to a former owner, and adds one if that is due. */
+void stock_tend(struct forward *f);
 
 /* ---- requests.c ---- */
 
 extern const struct rpc_remote forward_remote;
 
-bool forward_serves_itself(const struct forward *f); /* this node owns the tasks */
+/* Does this node own the tasks? */
+static inline bool forward_serves_itself(const struct forward *f)
+{
+    enum cluster_role role = f->options.roles.role(f->options.roles.cluster);
+
+    return role == CLUSTER_OWNER || role == CLUSTER_ALONE;
+}
+
 /* This node owns the tasks now: serves here what waits. */
 void front_serve_here(struct front *r);
 

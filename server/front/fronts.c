@@ -7,7 +7,7 @@
 #include "server/front/node_worker.h"
 #include "server/net/net.h"
 
-enum { UNIX_MODE = 0600 };
+enum { UNIX_MODE = 0600, STOCK = 2 /* of a loop; a handshake takes some ms of both sides */ };
 
 struct fronts {
     struct owner_finder *finder;
@@ -34,6 +34,7 @@ static bool open_loops(struct fronts *f, const struct fronts_options *o, char *e
                                                 .limits = o->limits,
                                                 .tls = &f->tls,
                                                 .patience = o->patience,
+                                                .stock = f->tls.cert ? STOCK : 0,
                                                 .unix_users = o->unix_users};
         f->at[i] = forward_new(&options, error, size);
         if (!f->at[i])

@@ -109,6 +109,11 @@ void outgoing_loop_set_tls(struct outgoing_loop *l, struct tls_context *tls)
     tls_context_unref(atomic_exchange(&l->next_tls, tls));
 }
 
+bool outgoing_loop_renews(const struct outgoing_loop *l)
+{
+    return atomic_load_explicit(&l->next_tls, memory_order_relaxed) != NULL;
+}
+
 static struct tls_context *context_of(struct outgoing_loop *l)
 {
     struct tls_context *next = atomic_exchange(&l->next_tls, NULL);

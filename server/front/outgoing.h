@@ -101,6 +101,9 @@ void outgoing_loop_fini(struct outgoing_loop *l);
  * on. Any thread. */
 void outgoing_loop_set_tls(struct outgoing_loop *l, struct tls_context *tls);
 
+/* Does a new context wait for the next session that connects? */
+bool outgoing_loop_renews(const struct outgoing_loop *l);
+
 void outgoing_init(struct outgoing *s, struct outgoing_loop *l, const struct outgoing_port *port);
 /* An IDLE session begins to connect.  `target` is borrowed until `opened` or `lost`, which the
  * session's own step calls. */

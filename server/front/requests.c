@@ -16,22 +16,6 @@ enum {
 
 #define WAIT_LEAST AO_S(1)
 
-static struct front *front_new(struct forward *f, struct connection *c)
-{
-    struct front *r = calloc(1, sizeof *r);
-
-    if (!r || !conn_set_session(c, r)) {
-        free(r);
-        return NULL;
-    }
-    r->forward = f;
-    r->client = c;
-    pendings_init(&r->pendings);
-    outgoing_init(&r->session, &f->sessions, &front_port);
-    LIST_INSERT_HEAD(&f->fronts, r, link);
-    return r;
-}
-
 /* --- Requests --- */
 
 static enum passing passing_for(const struct rpc_request *rq, const struct rpc_method *own,
@@ -184,13 +168,6 @@ static bool cancel_waiting(struct front *r, struct pending *p, struct rpc_reques
 }
 
 /* --- The port --- */
-
-bool forward_serves_itself(const struct forward *f)
-{
-    enum cluster_role role = f->options.roles.role(f->options.roles.cluster);
-
-    return role == CLUSTER_OWNER || role == CLUSTER_ALONE;
-}
 
 static bool takes(void *arg, struct rpc_request *rq, const struct envelope *e,
                   const struct rpc_method *own)

@@ -13,12 +13,14 @@ enum {
     SEND_BLOCK = 32768,  /* bytes; a longer answer is handed over without a copy */
     CONNECTING_MOST = 64 /* sessions of a loop; more would time out while the owner shakes hands */
 };
-#define PAUSE_FIRST AO_MS(100) /* after a session that did not begin; doubled each time */
-#define PAUSE_MOST  AO_S(1)
+#define GREETING_TIME AO_S(3)    /* until the owner has answered cluster.session */
+#define STOCK_PAUSE   AO_MS(10)  /* between a session that has begun and the next of the stock */
+#define PAUSE_FIRST   AO_MS(100) /* after a session that did not begin; doubled each time */
+#define PAUSE_MOST    AO_S(1)
 
-bool session_takes(const struct front *r)
+static struct front *front_of(struct outgoing *s)
 {
-    return r->greeted && !r->closing;
+    return ao_of(s, struct front, session);
 }
 
 /* --- Output --- */
@@ -108,9 +110,16 @@ bool session_greet_again(struct front *r)
     return write_identity(r);
 }
 
+static bool greet(struct front *r)
+{
+    r->greet_until = forward_now(r->forward) + GREETING_TIME;
+    return write_identity(r);
+}
+
 /* --- Its begin --- */
 
-void session_await(struct front *r)
+/* The clock looks at this client again. */
+static void await(struct front *r)
 {
     struct forward *f = r->forward;
 
@@ -159,19 +168,47 @@ static bool may_try(const struct forward *f)
                           : f->connecting < CONNECTING_MOST;
 }
 
+/* Has the owner not answered the first cluster.session in time? */
+static bool is_silent(const struct front *r)
+{
+    return r->connecting && r->session.state == OUTGOING_OPEN &&
+           forward_now(r->forward) >= r->greet_until;
+}
+
 void session_seek(struct front *r)
 {
     struct forward *f = r->forward;
 
+    if (is_silent(r))
+        outgoing_lose(&r->session, "it does not answer");
     if (r->connecting || session_takes(r) || !r->client)
         return;
-    session_await(r);
+    await(r);
     if (r->greeted || !has_owner(f) || forward_now(f) < r->retry_at || !may_try(f))
         return;
     r->connecting = true;
     f->connecting++;
+    if (r->session.state == OUTGOING_OPEN && greet(r))
+        return;
+    if (r->session.state == OUTGOING_OPEN) {
+        outgoing_lose(&r->session, "out of memory");
+        return;
+    }
     r->version = f->place.version;
     outgoing_connect(&r->session, &f->place.target);
+}
+
+/* Not at once: a client that was just accepted sends its first requests now.  While others wait the
+ * clock steps anyway. */
+static void stock_plan(struct forward *f)
+{
+    if (f->stock_planned || f->stock_count >= f->options.stock || !TAILQ_EMPTY(&f->waiting))
+        return;
+    f->stock_planned = true;
+    if (ao_state(&f->clock) == AO_STATE_SLEEPING)
+        ao_deactivate(&f->clock);
+    if (ao_state(&f->clock) == AO_STATE_INACTIVE)
+        ao_sleep_for(&f->clock, STOCK_PAUSE);
 }
 
 static bool on_opened(struct outgoing *s, const char *name)
@@ -187,7 +224,10 @@ static bool on_opened(struct outgoing *s, const char *name)
                      LOG_STR("node", place->view.owner), LOG_STR("certificate", name));
         return false;
     }
-    return r->client && write_identity(r);
+    if (!r->spare)
+        return r->client && greet(r);
+    stock_plan(r->forward);
+    return true;
 }
 
 static void note_reached(struct forward *f)
@@ -203,6 +243,7 @@ static void on_greeted(struct front *r)
     struct pending *e, *next;
 
     r->greeted = true;
+    r->from_stock = false;
     session_await_no_more(r);
     note_reached(r->forward);
     note_connected(r);
@@ -222,6 +263,93 @@ static void on_greeted(struct front *r)
             front_settle(r, e, "ok");
     }
     front_weigh_output(r, outgoing_waits(&r->session));
+    r->forward->stocks = true;
+    stock_plan(r->forward);
+}
+
+/* --- The stock --- */
+
+static struct front *new_front(struct forward *f)
+{
+    struct front *r = calloc(1, sizeof *r);
+
+    if (!r)
+        return NULL;
+    r->forward = f;
+    pendings_init(&r->pendings);
+    outgoing_init(&r->session, &f->sessions, &front_port);
+    LIST_INSERT_HEAD(&f->fronts, r, link);
+    return r;
+}
+
+static void leave_stock(struct front *r)
+{
+    struct forward *f = r->forward;
+
+    LIST_REMOVE(r, link);
+    LIST_INSERT_HEAD(&f->fronts, r, link);
+    r->spare = false;
+    f->stock_count--;
+}
+
+/* They are as old as one that was lost, begun before the TLS files were read again, or connected to
+ * a former owner. */
+static void stock_drop(struct forward *f)
+{
+    struct front *r;
+
+    f->stocks = false;
+    while ((r = LIST_FIRST(&f->stock)) != NULL) {
+        leave_stock(r);
+        outgoing_end(&r->session);
+    }
+}
+
+/* One after the other, so that clients which come now do not wait for several handshakes. */
+static void stock_fill(struct forward *f)
+{
+    const struct front *last = LIST_FIRST(&f->stock);
+
+    f->stock_planned = false;
+    if (!f->stocks || f->stock_count >= f->options.stock || !has_owner(f) || f->unreachable ||
+        !TAILQ_EMPTY(&f->waiting) || (last && last->session.state != OUTGOING_OPEN))
+        return;
+    struct front *r = new_front(f);
+    if (!r)
+        return;
+    LIST_REMOVE(r, link);
+    LIST_INSERT_HEAD(&f->stock, r, link);
+    f->stock_count++;
+    r->spare = true;
+    r->version = f->place.version;
+    outgoing_connect(&r->session, &f->place.target);
+}
+
+void stock_tend(struct forward *f)
+{
+    const struct front *r = LIST_FIRST(&f->stock);
+
+    if (r && r->version != f->place.version)
+        stock_drop(f);
+    stock_fill(f);
+}
+
+/* One that is connected; NULL: there is none. */
+static struct front *stock_take(struct forward *f)
+{
+    struct front *r;
+
+    if (outgoing_loop_renews(&f->sessions))
+        stock_drop(f);
+    LIST_FOREACH(r, &f->stock, link)
+    {
+        if (r->session.state != OUTGOING_OPEN)
+            continue;
+        leave_stock(r);
+        r->from_stock = true;
+        return r;
+    }
+    return NULL;
 }
 
 /* --- What it brings --- */
@@ -324,7 +452,7 @@ static bool waits_for_next(struct front *r, struct pending *p, const struct enve
     if (!r->closing)
         r->was_read = r->written;
     r->closing = true;
-    session_await(r);
+    await(r);
     return true;
 }
 
@@ -357,7 +485,10 @@ static void on_message(struct outgoing *s, struct span message, const struct env
         return;
     }
     if (e->type == ENVELOPE_NOTIFICATION && span_is(e->method, "server.closing")) {
-        note_closing(r, e);
+        if (r->spare)
+            outgoing_lose(s, "it closes");
+        else
+            note_closing(r, e);
         return;
     }
     if (!r->client || (!p && e->type == ENVELOPE_RESPONSE))
@@ -398,10 +529,14 @@ static void note_unreachable(struct forward *f, const char *why)
     owner_finder_note(f->options.finder, why);
 }
 
-/* A session has failed before the owner accepted it, and not since another node owns the tasks. */
+/* A session has failed before the owner accepted it, and not since another node owns the tasks.
+ * That one of the stock was lost meanwhile says nothing of the owner: the others may be lost, too.
+ */
 static void note_failed(struct front *r, const char *why)
 {
-    if (r->unwanted)
+    if (r->from_stock && r->why[0] == '\0')
+        stock_drop(r->forward);
+    else if (r->unwanted)
         note_unwanted(r);
     else if (r->version == r->forward->place.version)
         note_unreachable(r->forward, why);
@@ -414,6 +549,12 @@ static void on_lost(struct outgoing *s, const char *why)
     struct pending *e, *next;
     bool was_greeted = r->greeted, pushed = false;
 
+    if (r->spare) {
+        leave_stock(r);
+        f->stocks = false;
+        outgoing_end(s);
+        return;
+    }
     front_weigh_output(r, 0);
     if (r->greeted)
         counter_add(&f->stats.sessions, (uint64_t)-1);
@@ -422,7 +563,7 @@ static void on_lost(struct outgoing *s, const char *why)
     if (!r->unwanted)
         r->why[0] = '\0';
     note_connected(r);
-    r->greeted = r->unwanted = false;
+    r->greeted = r->unwanted = r->from_stock = false;
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
         next = TAILQ_NEXT(e, next);
         pushed |= e->passing == PASS_PUSHED && e->begin != PENDING_UNSENT;
@@ -435,12 +576,27 @@ static void on_lost(struct outgoing *s, const char *why)
         return;
     }
     if (r->pendings.count > 0)
-        session_await(r);
+        await(r);
 }
 
 static void on_wrote(struct outgoing *s)
 {
     front_weigh_output(front_of(s), outgoing_waits(s));
+}
+
+struct front *front_new(struct forward *f, struct connection *client)
+{
+    struct front *r = stock_take(f);
+
+    if (!r)
+        r = new_front(f);
+    if (r && !conn_set_session(client, r)) {
+        outgoing_end(&r->session);
+        return NULL;
+    }
+    if (r)
+        r->client = client;
+    return r;
 }
 
 void front_free(struct front *r)

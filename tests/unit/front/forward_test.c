@@ -14,6 +14,8 @@
 #define IDENTITY 100000 /* id of the first cluster.session */
 
 static struct script owner;
+static struct script readied[8]; /* instead, where there is a stock: each session that connects */
+static uint32_t wished_stock;
 static struct owner_finder *finder;
 static struct forward *front;
 static struct cluster_view view;
@@ -50,6 +52,15 @@ static bool open_owner(struct outgoing *s)
     return true;
 }
 
+static bool open_readied(struct outgoing *s)
+{
+    assert_true(connects < (int)(sizeof readied / sizeof readied[0]));
+    struct script *k = &readied[connects++];
+    script_init(k, &net.v, net.activator);
+    script_open(k, &s->stream, s->loop->watcher.on_event);
+    return true;
+}
+
 /* The view changes, and the loop hears of it with the next run. */
 static void owns(enum cluster_role role, const char *node, uint64_t epoch)
 {
@@ -71,8 +82,10 @@ static int front_open(void **state)
                                             .rpc = &stage.rpc,
                                             .limits = &net.limits,
                                             .patience = AO_S(10),
-                                            .open = open_owner,
+                                            .stock = wished_stock,
+                                            .open = wished_stock ? open_readied : open_owner,
                                             .first_identity = IDENTITY};
+    wished_stock = 0;
     front = forward_new(&options, error, sizeof error);
     assert_non_null(front);
     unreachable = false;
@@ -93,21 +106,30 @@ static int front_close(void **state)
     if (owner.in)
         script_fini(&owner);
     owner = (struct script){0};
+    for (size_t i = 0; i < sizeof readied / sizeof readied[0]; i++)
+        if (readied[i].in)
+            script_fini(&readied[i]);
+    memset(readied, 0, sizeof readied);
     return stage_close(state);
 }
 
 #define FRONT_TEST(name) TEST_WITH(front_open, front_close, name)
 
-/* A response of the owner; `error` and `result` in the notation of notation.h. */
-static void owner_answers(uint64_t id, const char *error, const char *result)
+/* A response of an owner; `error` and `result` in the notation of notation.h. */
+static void answers(struct script *k, uint64_t id, const char *error, const char *result)
 {
     uint8_t message[4096];
     uint8_t *p = enc_uint(enc_uint(enc_array(message, 4), 1), id);
 
     p += notation_pack(error, p, 1024);
     p += notation_pack(result, p, 1024);
-    script_send(&owner, span_of(message, (size_t)(p - message)));
+    script_send(k, span_of(message, (size_t)(p - message)));
     stage_run_ms(net.v.now / AO_MS(1) + 1);
+}
+
+static void owner_answers(uint64_t id, const char *error, const char *result)
+{
+    answers(&owner, id, error, result);
 }
 
 static const char *owner_was_asked(void)
@@ -564,12 +586,12 @@ FRONT_TEST(a_session_that_is_refused_says_why)
     stage_ask(&peer, 1, "task.list", "[]");
     expect_asked(GREETING("100000", PLAIN));
     owner_answers(IDENTITY, "'DENIED: this node belongs to the cluster d, not to c'", "nil");
-    for (uint64_t id = IDENTITY + 1; stage_said_to(&peer)[0] == '\0'; id++) {
+    for (uint64_t id = IDENTITY + 1; stage_said_to(&peer)[0] == '\0';) {
         assert_true(id < IDENTITY + 200);
         stage_run_ms(net.v.now / AO_MS(1) + 100);
         if (owner.out_len > 0) {
             stage_said_to(&owner);
-            owner_answers(id, "'DENIED: this node belongs to the cluster d, not to c'", "nil");
+            owner_answers(id++, "'DENIED: this node belongs to the cluster d, not to c'", "nil");
         }
     }
     assert_string_equal(stage.said,
@@ -604,6 +626,104 @@ FRONT_TEST(a_client_that_is_refused_is_no_trouble_of_the_node)
 {
     stage_ask(&peer, 1, "task.list", "[]");
     assert_true(refusals_in(3000, "'AUTH: this node has no such token'") > 0);
+    assert_string_equal(note, "");
+}
+
+/* --- The stock --- */
+
+static int front_open_stocked(void **state)
+{
+    wished_stock = 2;
+    return front_open(state);
+}
+
+#define STOCK_TEST(name) TEST_WITH(front_open_stocked, front_close, name)
+
+static const char *was_asked(int session)
+{
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    return stage_said_to(&readied[session]);
+}
+
+/* The first client has session 0, and two are ready. */
+static void fill_stock(void)
+{
+    stage_run();
+    assert_int_equal(connects, 0); /* without a client there is no stock */
+    stage_ask(&peer, 1, "task.get", "['t1']");
+    assert_string_equal(was_asked(0), GREETING("100000", PLAIN));
+    answers(&readied[0], IDENTITY, "nil", "true");
+    assert_string_equal(was_asked(0), "asks 1: 'task.get' ['t1']\n");
+    assert_int_equal(connects, 1); /* the client's requests come first */
+    stage_run_ms(net.v.now / AO_MS(1) + 100);
+    assert_int_equal(connects, 3);
+    assert_int_equal(readied[1].out_len + readied[2].out_len, 0);
+    assert_int_equal(stage.rpc.forwarded->sessions, 1);
+}
+
+/* Returns the session of the stock on which a client is named; -1: on none of it. */
+static int greeted_on(struct script *client, uint8_t id)
+{
+    stage_ask(client, id, "task.get", "['t2']");
+    for (int i = 1; i < connects; i++)
+        if (strcmp(was_asked(i), GREETING("100001", PLAIN)) == 0)
+            return i;
+    return -1;
+}
+
+STOCK_TEST(a_new_client_gets_a_session_that_is_ready)
+{
+    static struct script other;
+
+    fill_stock();
+    net_connect(&other);
+    stage_run();
+    int at = greeted_on(&other, 7);
+    assert_in_range(at, 1, 2);
+    assert_int_equal(connects, 3); /* one is left */
+    answers(&readied[at], IDENTITY + 1, "nil", "true");
+    assert_string_equal(was_asked(at), "asks 7: 'task.get' ['t2']\n");
+    stage_run_ms(net.v.now / AO_MS(1) + 100);
+    assert_int_equal(connects, 4); /* and the stock is full again */
+    answers(&readied[at], 7, "nil", "5");
+    assert_string_equal(stage_said_to(&other), "7: 5\n");
+    assert_int_equal(stage.rpc.forwarded->sessions, 2);
+}
+
+STOCK_TEST(what_is_ready_ends_with_its_owner)
+{
+    static const uint8_t closing[] = {0x93, 2,   0xae, 's', 'e', 'r', 'v',  'e',  'r',  '.', 'c',
+                                      'l',  'o', 's',  'i', 'n', 'g', 0x93, 0xa0, 0xa0, 0};
+
+    fill_stock();
+    script_send(&readied[1], span_of(closing, sizeof closing));
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    assert_true(readied[1].closed);
+    owns(CLUSTER_FRONT, "c", 2);
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    assert_true(readied[2].shut);
+    script_send_eof(&readied[2]);
+    stage_run_ms(net.v.now / AO_MS(1) + 1);
+    assert_true(readied[2].closed);
+}
+
+/* Nobody hears that a session is dead before it is used: no client gets BUSY for that. */
+STOCK_TEST(a_session_that_was_lost_in_the_stock_is_replaced)
+{
+    static struct script other;
+
+    fill_stock();
+    net_connect(&other);
+    stage_run();
+    int at = greeted_on(&other, 7);
+    assert_in_range(at, 1, 2);
+    stage_run_ms(net.v.now / AO_MS(1) + 4000);
+    assert_true(readied[at].closed);
+    assert_true(readied[3 - at].shut); /* it is as old */
+    assert_int_equal(connects, 4);
+    assert_string_equal(was_asked(3), GREETING("100002", PLAIN));
+    answers(&readied[3], IDENTITY + 2, "nil", "true");
+    assert_string_equal(was_asked(3), "asks 7: 'task.get' ['t2']\n");
     assert_string_equal(note, "");
 }
 
