@@ -108,6 +108,7 @@ struct round_hook {
     void (*run)(struct round_hook *hook);
     ao_time due; /* private */
     bool armed;  /* private */
+    bool blocks; /* private */
 };
 void activator_at_round_end(struct activator *a, struct round_hook *hook);
 /* Runs once, for what costs as much for many as for one: when the activator has nothing more to do

@@ -219,7 +219,7 @@ static bool run_round(struct activator *a, bool may_block)
     finish_retired(a);
     publish_counters(a);
     idle_poll(a, may_block);
-    return activator_busy(a) || a->hooks_idle.first;
+    return activator_busy(a) || hooks_forbid_rest(a);
 }
 
 /* Checks that no thread is within a round or a step of this activator. */

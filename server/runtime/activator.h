@@ -1,6 +1,7 @@
 /* What the server may ask of an activator beyond <ergon/activator.h>.
  *
- * Thread: any.  Nothing fails; the figures are read relaxed. */
+ * Thread: any, but the activator's for activator_after().  Nothing fails; the figures are read
+ * relaxed. */
 #ifndef ERGON_RUNTIME_ACTIVATOR_H
 #define ERGON_RUNTIME_ACTIVATOR_H
 
@@ -13,6 +14,11 @@ struct recorder;
 /* Its flight recorder (base/recorder.h), for code on its thread, which writes there; the rounds
  * write the time.  The pointer is valid while the activator is open. */
 struct recorder *activator_recorder(const struct activator *a);
+
+/* As activator_when_idle(), but it runs at the end of the first round that begins `delay` (ns,
+ * finite) later, and the activator may block until then.  For less than the tick of 1 ms by which
+ * objects sleep. */
+void activator_after(struct activator *a, struct round_hook *hook, ao_time delay);
 
 /* The number of rounds that have ended, for budgets per round.  On the activator's own thread it
  * only changes between two rounds. */

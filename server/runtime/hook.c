@@ -1,5 +1,6 @@
 /* Hooks: callbacks that run once, at the end of a round or when there is no work. */
 #include "base/check.h"
+#include "server/runtime/activator.h"
 #include "server/runtime/round.h"
 
 static void hook_append(struct hook_list *list, struct round_hook *hook)
@@ -36,16 +37,27 @@ void activator_at_round_end(struct activator *a, struct round_hook *hook)
     hook_append(&a->hooks, hook);
 }
 
-void activator_when_idle(struct activator *a, struct round_hook *hook, ao_time longest_delay)
+static void arm_until(struct activator *a, struct round_hook *hook, ao_time delay, bool blocks)
 {
     activator_assert_owner(a);
     if (hook->armed)
         return;
     require(hook->run, "the hook has nothing to run");
-    require(longest_delay < AO_NEVER - a->now, "the delay is not finite");
+    require(delay < AO_NEVER - a->now, "the delay is not finite");
     hook->armed = true;
-    hook->due = a->now + longest_delay;
+    hook->due = a->now + delay;
+    hook->blocks = blocks;
     hook_append(&a->hooks_idle, hook);
+}
+
+void activator_when_idle(struct activator *a, struct round_hook *hook, ao_time longest_delay)
+{
+    arm_until(a, hook, longest_delay, false);
+}
+
+void activator_after(struct activator *a, struct round_hook *hook, ao_time delay)
+{
+    arm_until(a, hook, delay, true);
 }
 
 void activator_forget_hook(struct activator *a, struct round_hook *hook)
@@ -76,13 +88,23 @@ static void run_all(struct hook_list *list)
         hook->run(hook);
 }
 
-/* Adds the hooks that have waited for their longest delay. */
-static void add_overdue(struct activator *a)
+static bool is_due(const struct activator *a, const struct round_hook *hook)
+{
+    return hook->due <= a->now;
+}
+
+static bool is_for_rest(const struct activator *a, const struct round_hook *hook)
+{
+    return !hook->blocks || is_due(a, hook);
+}
+
+static void add_idle(struct activator *a,
+                     bool (*wanted)(const struct activator *a, const struct round_hook *hook))
 {
     struct round_hook *next;
     for (struct round_hook *hook = a->hooks_idle.first; hook; hook = next) {
         next = hook->next;
-        if (hook->due > a->now)
+        if (!wanted(a, hook))
             continue;
         hook_remove(&a->hooks_idle, hook);
         hook_append(&a->hooks_running, hook);
@@ -95,17 +117,33 @@ void hooks_run(struct activator *a)
 {
     a->hooks_running = a->hooks;
     a->hooks = (struct hook_list){0};
-    add_overdue(a);
+    add_idle(a, is_due);
     run_all(&a->hooks_running);
 }
 
 bool hooks_run_idle(struct activator *a)
 {
-    bool any = a->hooks_idle.first;
-    a->hooks_running = a->hooks_idle;
-    a->hooks_idle = (struct hook_list){0};
+    a->hooks_running = (struct hook_list){0};
+    add_idle(a, is_for_rest);
+    bool any = a->hooks_running.first;
     run_all(&a->hooks_running);
     return any;
+}
+
+bool hooks_forbid_rest(const struct activator *a)
+{
+    const struct round_hook *hook = a->hooks_idle.first;
+    while (hook && !is_for_rest(a, hook))
+        hook = hook->next;
+    return hook;
+}
+
+ao_time hooks_next(const struct activator *a)
+{
+    ao_time next = AO_NEVER;
+    for (const struct round_hook *hook = a->hooks_idle.first; hook; hook = hook->next)
+        next = hook->due < next ? hook->due : next;
+    return next;
 }
 
 void hooks_disarm(struct activator *a)

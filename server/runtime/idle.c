@@ -59,6 +59,8 @@ static ao_time clock_now(const struct activator *a)
 static ao_time time_left(const struct activator *a)
 {
     ao_time next = timer_next(&a->timer);
+    if (a->hooks_idle.first && hooks_next(a) < next)
+        next = hooks_next(a);
     if (next == AO_NEVER)
         return AO_NEVER;
     ao_time now = clock_now(a);
@@ -156,7 +158,7 @@ static bool wait_for_work(struct activator *a)
  * time without work, which may bring some. */
 static bool goes_on(struct activator *a)
 {
-    if (!a->hooks_idle.first)
+    if (!hooks_forbid_rest(a))
         return false;
     poll_now(a, 0);
     return activator_busy(a) || called(a) || hooks_run_idle(a);

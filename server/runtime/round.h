@@ -24,8 +24,10 @@ void step_behind(struct activator *a); /* steps the objects that are behind, for
 /* hook.c */
 void hooks_run(struct activator *a); /* at the end of the round */
 bool hooks_run_idle(
-    struct activator *a);               /* the hooks for a time without work; true: there was one */
-void hooks_disarm(struct activator *a); /* when the activator closes */
+    struct activator *a); /* the hooks for a time without work; true: there was one */
+bool hooks_forbid_rest(const struct activator *a); /* true: hooks_run_idle() has some to run */
+ao_time hooks_next(const struct activator *a);     /* when the next of those that wait is due */
+void hooks_disarm(struct activator *a);            /* when the activator closes */
 
 /* idle.c */
 void idle_poll(struct activator *a, bool may_block); /* the end of a round */

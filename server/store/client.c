@@ -9,10 +9,11 @@
  *
  * A commit of an engine elsewhere takes several times as long.  There the store also waits for what
  * has just come back to join what was gathered meanwhile: else both go on in turns, a commit
- * each. */
+ * each.  That wait is long enough for the client's thread to sleep. */
 #include <assert.h>
 #include <sched.h>
 
+#include "server/runtime/activator.h"
 #include "server/store/store_parts.h"
 
 /* Measured with 1 to 64 clients (docs/performance.md, "Of durable submissions"): gathering took 64
@@ -37,7 +38,7 @@ static void hand_over(struct store *s)
     s->gathered = s->gathered_last = NULL;
     s->gathered_count = s->returned = 0;
     s->wait_began = 0;
-    s->expects_gathered = false;
+    s->expects_gathered = s->sleeps = false;
     activator_forget_hook(s->client, &s->idle_hook);
 }
 
@@ -53,6 +54,14 @@ static ao_time patience(const struct store *s, ao_time least, unsigned part)
     return took < least ? least : took < ELSEWHERE ? took : ELSEWHERE;
 }
 
+/* When the wait ends, unless an operation comes before. */
+static ao_time wait_end(const struct store *s)
+{
+    ao_time next = s->last_came + patience(s, WAKE_UP, 4);
+    ao_time last = s->wait_began + patience(s, WAIT_MAX, 1);
+    return next < last ? next : last;
+}
+
 /* True: the store looks once more, as an operation has come within WAKE_UP. */
 static bool wait_for_more(struct store *s, ao_time now)
 {
@@ -61,11 +70,19 @@ static bool wait_for_more(struct store *s, ao_time now)
     else if (s->gathered_count > s->gathered_then)
         s->last_came = now;
     s->gathered_then = s->gathered_count;
-    if (now - s->last_came < patience(s, WAKE_UP, 4) &&
-        now - s->wait_began < patience(s, WAIT_MAX, 1))
+    if (now < wait_end(s))
         return true;
     s->misses = MISSES;
     return false;
+}
+
+static void look_again(struct store *s)
+{
+    s->sleeps = is_elsewhere(s);
+    if (s->sleeps)
+        activator_after(s->client, &s->idle_hook, wait_end(s) - activator_now(s->client));
+    else
+        activator_when_idle(s->client, &s->idle_hook, WAKE_UP);
 }
 
 static void on_idle(struct round_hook *hook)
@@ -77,7 +94,7 @@ static void on_idle(struct round_hook *hook)
     if (expects && s->misses > 0)
         s->misses--;
     else if (expects && wait_for_more(s, now)) {
-        activator_when_idle(s->client, hook, WAKE_UP);
+        look_again(s);
         return;
     }
     hand_over(s);
@@ -103,9 +120,14 @@ static bool committing(const struct store *s)
 
 static void consider(struct store *s)
 {
-    if (s->gathered_count >= ENOUGH)
+    if (s->gathered_count >= ENOUGH) {
         hand_over(s);
-    else if (s->gathered && !committing(s))
+        return;
+    }
+    if (s->sleeps) /* it may be the last that is waited for */
+        activator_forget_hook(s->client, &s->idle_hook);
+    s->sleeps = false;
+    if (s->gathered && !committing(s))
         activator_when_idle(s->client, &s->idle_hook, DELAY_MAX);
 }
 

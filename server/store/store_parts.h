@@ -114,6 +114,7 @@ struct store {
     ao_time last_came;           /* while it waits: when the last operation came... */
     uint32_t gathered_then;      /* ...and how many were gathered with that one */
     uint32_t misses;             /* so many waits are not made, after one in vain */
+    bool sleeps;                 /* ...and the hook is armed for the end of that wait */
     struct round_hook idle_hook; /* armed while what is gathered may go */
     bool started, stopped;
     bool doubted; /* store_doubt(); constant from the stop on */

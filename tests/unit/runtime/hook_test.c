@@ -1,6 +1,7 @@
 /* Hooks: at the end of a round, and before a rest. */
 #include <stdlib.h>
 
+#include "server/runtime/activator.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/virtual.h"
 
@@ -136,6 +137,24 @@ HOOK_TEST(hook_before_rest_waits_as_long_as_it_may)
     activator_forget_hook(w->loop, &x.hook);
 }
 
+/* The activator may block meanwhile, less than a tick of its timer, too. */
+HOOK_TEST(hook_after_a_delay_lets_the_activator_rest)
+{
+    struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
+    struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    activator_after(w->loop, &y.hook, AO_US(900));
+    activator_after(w->loop, &x.hook, AO_US(300));
+    assert_false(virtual_round(&w->v, w->loop));
+    virtual_run_until(&w->v, AO_US(299));
+    assert_true(w->v.pollers[0].until == AO_US(300));
+    trace_expect(&w->v, "");
+    virtual_run_until(&w->v, AO_US(300));
+    trace_expect(&w->v, "[   0] hook 1     runs\n");
+    virtual_run(&w->v);
+    assert_true(w->v.now == AO_US(900));
+    trace_expect(&w->v, "[   0] hook 2     runs\n");
+}
+
 HOOK_TEST(forgotten_hook_does_not_run)
 {
     struct hook z = {.hook.run = hook_run, .world = w, .number = 3};
@@ -157,9 +176,11 @@ HOOK_TEST(close_disarms_hooks)
 {
     struct hook x = {.hook.run = hook_run, .world = w, .number = 1};
     struct hook y = {.hook.run = hook_run, .world = w, .number = 2};
+    struct hook z = {.hook.run = hook_run, .world = w, .number = 3};
     activator_at_round_end(w->loop, &x.hook);
     activator_when_idle(w->loop, &y.hook, 0);
+    activator_after(w->loop, &z.hook, 0);
     virtual_close(&w->v, w->loop);
     trace_expect(&w->v, "");
-    assert_false(x.hook.armed || y.hook.armed);
+    assert_false(x.hook.armed || y.hook.armed || z.hook.armed);
 }

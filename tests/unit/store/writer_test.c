@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "server/store/chunk.h"
-#include "server/store/driver.h"
+#include "server/store/store_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/store_client.h"
 
@@ -27,6 +27,7 @@ static struct played {
     uint64_t epoch;
     enum store_error fails; /* with this the next batch ends */
     int wake;               /* an eventfd of the writer, once it waits */
+    ao_time now;            /* of the client, where a test sets it */
 } played;
 
 static void lock(void)
@@ -183,18 +184,37 @@ static void on_return(struct store_client *c, struct store_op *op)
     free(op->load.text);
 }
 
-static int set_up(void **state)
+static int set_up_with(void **state, const struct ao_clock *clock)
 {
     struct world *w = calloc(1, sizeof *w);
     char error[200] = "";
     const struct store_options options = client_options("postgresql:///played");
-    played = (struct played){.lock = PTHREAD_MUTEX_INITIALIZER};
+    played = (struct played){.lock = PTHREAD_MUTEX_INITIALIZER, .now = AO_S(1)};
+    if (w)
+        w->client.clock = clock;
     if (!w || !client_open(&w->client, &options, error, sizeof error))
         return -1;
     w->client.returned = on_return;
     w->client.arg = w;
     *state = w;
     return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_with(state, NULL);
+}
+
+static ao_time clock_that_stands(void *now)
+{
+    return *(const ao_time *)now;
+}
+
+/* Nothing waits too long, unless the test moves the clock of the client. */
+static int set_up_clock(void **state)
+{
+    static const struct ao_clock clock = {.now = clock_that_stands, .arg = &played.now};
+    return set_up_with(state, &clock);
 }
 
 static int tear_down(void **state)
@@ -206,6 +226,7 @@ static int tear_down(void **state)
 }
 
 #define WRITER_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
+#define CLOCK_TEST(name)  TEST_OF(struct world *w, NULL, set_up_clock, tear_down, name)
 
 static bool seen(bool (*what)(void))
 {
@@ -282,6 +303,34 @@ WRITER_TEST(two_batches_are_under_way_and_no_more)
     assert_int_equal(strspn(w->errors, "a"), SEEN_MAX - 1);
     assert_int_equal(strncmp(played.kinds, "p pp", 4), 0);
     assert_int_equal(played.most, BATCHES);
+    client_close(&w->client);
+}
+
+/* True: the client's thread may sleep, and an operation waits for others. */
+static bool gathers(struct world *w)
+{
+    bool busy = activator_round(w->client.activator, false);
+    return !busy && w->client.store->gathered_count == 1;
+}
+
+/* Until one more comes, or for a part of a commit's time. */
+CLOCK_TEST(those_that_came_back_are_waited_for)
+{
+    end(MANY);
+    push(w, STORE_PUT);
+    push(w, STORE_PUT);
+    client_wait(&w->client);
+    push(w, STORE_PUT);
+    assert_true(gathers(w));
+    assert_true(gathers(w));
+    push(w, STORE_PUT);
+    assert_false(gathers(w));
+    client_wait(&w->client);
+    push(w, STORE_PUT);
+    assert_true(gathers(w));
+    played.now += AO_MS(2);
+    assert_false(gathers(w));
+    client_wait(&w->client);
     client_close(&w->client);
 }
 
