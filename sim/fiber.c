@@ -26,7 +26,7 @@
 #define __asan_unpoison_memory_region(at, size) ((void)(at))
 #endif
 
-enum { STACK_SIZE = 1 << 20, GUARD_SIZE = 4096 };
+enum { STACK_SIZE = 1 << 20, GUARD_SIZE = 4096, SPARE_MAX = 64 };
 
 static struct thread_locals locals_outside;
 static struct sim_stack *entered;
@@ -115,21 +115,35 @@ static void leave(struct sim_stack *s)
 
 #endif
 
+static void *spare[SPARE_MAX]; /* memory of stacks that were closed */
+static uint32_t spare_count;
+
+static void *take_memory(void)
+{
+    if (spare_count > 0)
+        return spare[--spare_count];
+    void *memory = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    require(memory != MAP_FAILED, "no memory for a stack");
+    mprotect(memory, GUARD_SIZE, PROT_NONE);
+    return memory;
+}
+
 void sim_stack_open(struct sim_stack *s, void (*run)(void *arg), void *arg)
 {
     *s = (struct sim_stack){.run = run, .arg = arg};
     s->locals.identity = s;
-    s->memory = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    require(s->memory != MAP_FAILED, "no memory for a stack");
-    mprotect(s->memory, GUARD_SIZE, PROT_NONE);
+    s->memory = take_memory();
     make_context(s);
 }
 
 void sim_stack_close(struct sim_stack *s)
 {
     __asan_unpoison_memory_region(s->memory, STACK_SIZE); /* what was under way there */
-    munmap(s->memory, STACK_SIZE);
+    if (spare_count < SPARE_MAX)
+        spare[spare_count++] = s->memory;
+    else
+        munmap(s->memory, STACK_SIZE);
     s->memory = NULL;
 }
 

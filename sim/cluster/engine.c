@@ -13,7 +13,7 @@
 
 enum { OUTAGE_MS = 12000, LAG_MS = 2000 };
 
-static bool calm;
+static bool calm, rests;
 static struct {
     bool breaks, cuts, fails, cancels, lags, dies, stands, parts;
     uint64_t pause;
@@ -151,6 +151,7 @@ static void run(void *arg)
     (void)arg;
     for (;;) {
         sim_sleep_for(1 + below(shape.pause));
+        rests = calm;
         if (calm)
             sim_sleep(SIM_NEVER);
         else
@@ -176,4 +177,9 @@ void sim_engine_spawn(void)
 void sim_engine_calm(void)
 {
     calm = true;
+}
+
+bool sim_engine_rests(void)
+{
+    return rests;
 }

@@ -8,8 +8,11 @@
 #ifndef ERGON_SIM_CLUSTER_ENGINE_H
 #define ERGON_SIM_CLUSTER_ENGINE_H
 
+#include <stdbool.h>
+
 void sim_engine_shape(void);
 void sim_engine_spawn(void);
 void sim_engine_calm(void); /* no fault begins from now on; those that have begun end in a minute */
+bool sim_engine_rests(void); /* and they have ended */
 
 #endif

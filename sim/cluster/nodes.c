@@ -37,6 +37,7 @@ static struct keeper {
 } keepers[MOST];
 static uint32_t count;
 static bool calm, over, has_store;
+static bool rests; /* no fault is under way, and none begins */
 static struct {
     bool kills, powers, stops, drains, freezes, cuts, resets, clocks;
     uint64_t pause;
@@ -291,6 +292,7 @@ static void run_faults(void *arg)
     (void)arg;
     for (;;) {
         sim_sleep_for(1 + below(shape.pause));
+        rests = calm;
         if (calm)
             sim_sleep(SIM_NEVER);
         else
@@ -316,7 +318,8 @@ void sim_nodes_calm(void)
 {
     calm = true;
     sim_engine_calm();
-    sim_sleep_for(SIM_MS(FREEZE_MS + CUT_MS)); /* until a fault that has begun is over */
+    while (!rests || (has_store && !sim_engine_rests()))
+        sim_sleep_for(SIM_MS(1000));
     for (uint32_t n = 0; n < count; n++) {
         sim_clock_set(owner(n), 0);
         if (keepers[n].starts_at < SIM_NEVER && keepers[n].starts_at > sim_now())

@@ -19,7 +19,7 @@
 #include "sim/trace.h"
 #include "sim/wire.h"
 
-enum { MINUTE_MS = 60000, CALM_MINUTES = 120, TRIES = 40, RETRIES = 4, REQUESTS_MAX = 1500 };
+enum { MINUTE_MS = 60000, CALM_MINUTES = 120, TRIES = 40, RETRIES = 4, REQUESTS_MAX = 1000 };
 
 static struct sim_burst burst;
 

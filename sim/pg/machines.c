@@ -10,8 +10,8 @@
 static bool hears(const struct pg *pg, int standby, int primary)
 {
     const struct pg_machine *s = &pg->machines[standby], *p = &pg->machines[primary];
-    return s->up && !s->frozen && !s->apart && s->follows == primary && !s->primary && p->up &&
-           !p->frozen && !p->apart && p->primary;
+    return p->primary && !s->primary && s->follows == primary && s->up && !s->frozen && !s->apart &&
+           p->up && !p->frozen && !p->apart;
 }
 
 static bool receive(struct pg *pg, int standby, int primary)

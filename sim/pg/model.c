@@ -163,9 +163,10 @@ static uint64_t next_event(const struct pg *pg)
     return next;
 }
 
-static void step(struct pg *pg)
+/* False: nothing was due. */
+static bool step(struct pg *pg)
 {
-    bool any = true;
+    bool any = true, ever = false;
     while (any) {
         any = pg_machines_step(pg);
         for (struct pg_backend *next, *b = pg->backends; b; b = next) {
@@ -173,21 +174,24 @@ static void step(struct pg *pg)
             any |= pg_backend_step(pg, b);
         }
         any |= step_links(pg);
+        ever |= any;
     }
+    return ever;
 }
 
 void pg_advance(struct pg *pg)
 {
     uint64_t now = pg->env.now(pg->env.arg), next;
-    step(pg);
-    while ((next = next_event(pg)) <= now) {
+    bool any = step(pg);
+    while ((any || now > pg->clock) && (next = next_event(pg)) <= now) {
         if (next > pg->clock)
             pg->clock = next;
+        any = step(pg);
+    }
+    if (now > pg->clock) {
+        pg->clock = now;
         step(pg);
     }
-    if (now > pg->clock)
-        pg->clock = now;
-    step(pg);
     if (pg->news)
         pg_tell(pg);
 }
