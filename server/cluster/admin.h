@@ -1,4 +1,4 @@
-/* What people do to the engine of a cluster beside its nodes: `ergon cluster init`, `upgrade` and
+/* Administration of a cluster's engine, beside its nodes: `ergon cluster init`, `upgrade` and
  * `doctor`.  PostgreSQL's is in the shared object of its store's driver (symbol
  * CLUSTER_ADMIN_SYMBOL).
  *
@@ -14,7 +14,7 @@
 
 enum fact_grade { FACT_GOOD, FACT_NOTE, FACT_BAD /* it makes an answer untrue, or soon will */ };
 
-/* One thing that a look at the engine shows; valid during the call that tells it. */
+/* A setting or figure of the engine, as look() reports it; valid during that call. */
 struct cluster_fact {
     const char *name; /* "synchronous_standby_names", "xid_age", ... */
     enum fact_grade grade;
@@ -36,7 +36,7 @@ struct cluster_admin {
     /* 0 and a text that says what was done; or -1 and why not.  `role` as in init(). */
     int (*upgrade)(const char *where, enum upgrade_step step, const char *role, char *text,
                    size_t size);
-    /* Tells what it finds, one by one.  0, or -1 and a text. */
+    /* Calls `tell` with each fact.  0, or -1 and a text. */
     int (*look)(const char *where, void (*tell)(void *arg, const struct cluster_fact *fact),
                 void *arg, char *text, size_t size);
 };

@@ -27,8 +27,8 @@ struct cluster_options {
     uint32_t weight;
     ao_time lease;
 
-    /* The rest is called on the cluster's thread.  Begins the load; cluster_owns() or
-     * cluster_load_failed() is its end. */
+    /* The cluster's thread calls the rest.  take() begins the load; its end is cluster_owns() or
+     * cluster_load_failed(). */
     void (*take)(void *arg, const struct engine_owner *owner, bool keeps_board);
     /* The epoch under which this node's board was written, if it can be believed and proves that
      * the process that wrote it is dead; 0: it does not. */
@@ -56,11 +56,11 @@ int cluster_open(struct cluster *c, const char *address, char *error, size_t siz
 int cluster_start(struct cluster *c, const char *address, char *error, size_t size);
 /* The process begins to stop: this node takes over no more, and others know it. */
 void cluster_leave(struct cluster *c);
-/* The node leaves, and the thread ends.  Blocks, for some seconds at most: one for what the engine
- * does not answer, and one for each of the last words. */
+/* The node leaves, and the thread ends.  Blocks, for some seconds at most: one for a call that the
+ * engine does not answer, and one for each of the node's last writes. */
 void cluster_stop(struct cluster *c);
 
-/* What the thread does each time, for tests without it: returns how long it may wait, ns. */
+/* A step of the thread, for tests without it: returns how long the thread may wait, ns. */
 ao_time cluster_step(struct cluster *c);
 
 /* --- The jobs' side (struct jobs_cluster); any thread, and none blocks --- */
@@ -70,7 +70,7 @@ void cluster_load_failed(void *cluster, const char *text, bool away);
 void cluster_load_waits(void *cluster, const char *text); /* cluster_note() */
 void cluster_deposed(void *cluster);
 
-/* --- What people see and ask; any thread --- */
+/* --- What operators see and ask for; any thread --- */
 
 struct cluster_rows {
     struct engine_view view;           /* as it was read last */
@@ -88,15 +88,15 @@ void cluster_rows(const struct cluster *c, struct cluster_rows *out);
  * and a text: the rows forbid it, or too many requests wait. */
 bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *error, size_t size);
 
-/* A hash of the settings that all nodes have to have in common, which this node publishes; any
+/* Sets the hash that this node publishes of the settings which all nodes must have in common; any
  * thread; copied. */
 void cluster_set_settings(struct cluster *c, const char *hash);
 /* A node's note has the hash of its settings before it: "settings HASH", and a line of its own for
  * the note.  Empty: the node has published none. */
 void cluster_split_note(const struct engine_node *node, char *hash, size_t size, const char **note);
 
-/* The note in this node's row: why it cannot reach the owner, or for what its load waits; empty:
- * nothing.  Copied. */
+/* Sets the note in this node's row: why it cannot reach the owner, or for what its load waits;
+ * empty: none.  Copied. */
 void cluster_note(struct cluster *c, const char *note);
 
 #endif

@@ -1,4 +1,4 @@
-/* The inside of struct cluster.  For the files of server/cluster/ that are its thread's, and
+/* The inside of struct cluster, for the files of server/cluster/ that run on its thread, and for
  * view.c.
  *
  * `mutex` guards what is below it; the rest is the thread's, but for the atomics. */
@@ -26,8 +26,8 @@ struct cluster {
     pthread_t thread;
     bool running;                 /* the thread */
     bool joined, away, over;      /* over: nothing is renewed any more */
-    bool clock_said, clock_wrong; /* it differs from the engine's: said; too much to own */
-    bool tried;                   /* nobody may take over: said */
+    bool clock_said, clock_wrong; /* it differs from the engine's: logged; too much to own */
+    bool tried;                   /* nobody may take over: logged */
     bool drains;                  /* it was asked to */
     bool keeps_board;             /* of the last try to take over */
     ao_time renew_at, rejoin;     /* when to renew next; the pause before the next try to join */

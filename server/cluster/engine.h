@@ -78,17 +78,17 @@ struct cluster_engine {
     /* UNCHANGED: another process has this node's name, or it was declared dead. */
     enum engine_result (*renew)(void *engine, char *error, size_t size);
     enum engine_result (*look)(void *engine, struct engine_view *view, char *error, size_t size);
-    /* R of the design.  UNCHANGED: the dead one lives, another won, this node has no row, or its
-     * version is older than what an upgrade has left.  DONE: `owner` has the new epoch, boards,
-     * tries and marks. */
+    /* Makes this node the owner.  UNCHANGED: the dead one lives, another won, this node has no row,
+     * or its version is older than what an upgrade has left.  DONE: `owner` has the new epoch,
+     * boards, tries and marks. */
     enum engine_result (*take_over)(void *engine, const struct engine_take_over *take,
                                     struct engine_owner *owner, char *error, size_t size);
     /* State and note of this node. */
     enum engine_result (*say)(void *engine, const char *state, const char *note, char *error,
                               size_t size);
-    /* `cluster drain NODE`, `forget`, `retry`: verbs of people, by any node's row.  Of this node,
-     * as the owner whose rows were not read: `give_up`, and `leave_load`, which does not count as a
-     * try.  Nobody owns then, and its board is lost. */
+    /* Verbs of operators, of any node: `drain`, `forget`, `retry`.  Verbs of this node, if it owns
+     * and could not read the rows: `give_up`, and `leave_load`, which does not count as a try.
+     * Afterwards nobody owns, and this node's board is lost. */
     enum engine_result (*ask)(void *engine, const char *verb, const char *node, char *error,
                               size_t size);
 };

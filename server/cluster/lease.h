@@ -17,9 +17,9 @@
 #define LEASE_PAUSE AO_S(2)  /* of the own renewals: all counts begin anew */
 #define LEASE_BLIND AO_S(15) /* after a reconnect nothing is counted for so long */
 #define LEASE_RANK  AO_S(1)  /* between two candidates */
-#define LEASE_SETTLE                                                                               \
-    AO_S(2)               /* a node that has just joined leaves a free place to others so long     \
-                           */
+/* For so long a node that has just joined leaves a free place to others. */
+#define LEASE_SETTLE AO_S(2)
+
 enum { LEASE_TRIES = 2 }; /* then nobody takes over until `ergon cluster retry` */
 
 struct lease_seen {

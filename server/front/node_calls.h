@@ -10,8 +10,8 @@
  *     node_calls_cancel() -------------> is withdrawn, or flagged
  *     node_calls_drop() ---------------> the same of all; nothing of them is passed on any more
  *
- * It takes the place of the source of jobs (server/tasks/job_source.h), and asks that one for what
- * it has not itself.
+ * It replaces the source of jobs (server/tasks/job_source.h), and passes to that source what is
+ * about other attempts.
  *
  * Thread: the loop's, but for what says otherwise.  Nothing blocks. */
 #ifndef ERGON_FRONT_NODE_CALLS_H

@@ -1,5 +1,5 @@
-/* What the owner asks of a node, as of any worker (PROTOCOL.md, Workers): a request whose last
- * parameter is a map, its context.  Pure; any thread. */
+/* A request of the owner to a node, as to any worker (PROTOCOL.md, Workers): its last parameter is
+ * a map, its context.  Pure; any thread. */
 #ifndef ERGON_FRONT_NODE_REQUEST_H
 #define ERGON_FRONT_NODE_REQUEST_H
 

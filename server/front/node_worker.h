@@ -1,7 +1,7 @@
-/* This node as a worker of the owner: it offers its handlers, and runs what it is given.
+/* This node as a worker of the owner: it offers its handlers, and runs what the owner requests.
  *
- * A session on one loop, to the owner, which asks as it asks any worker (PROTOCOL.md, Workers).
- * What it asks becomes an attempt of this node's task manager (node_calls.h); progress, parts of
+ * One loop has a session to the owner, which sends requests as to any worker (PROTOCOL.md,
+ * Workers). Each becomes an attempt of this node's task manager (node_calls.h); progress, parts of
  * the result and the answer go back by the session.  The owner has checked the rights of the client
  * that submitted the task.
  *

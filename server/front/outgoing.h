@@ -1,5 +1,5 @@
 /* The connection of a front to the owner's cluster listener, for one client: it sends bytes and
- * receives whole messages.  The port (session.c, node_worker.c) knows what they say.
+ * receives whole messages.  The port (session.c, node_worker.c) interprets them.
  *
  *   IDLE --> CONNECTING --> HANDSHAKE (TLS) --> OPEN --> FINISHING (our side is shut) --> IDLE
  *               \______________\_________________\__ lost: `lost` is called __/

@@ -3,7 +3,7 @@
  *
  * Common to all, and in store/: the client's side and its gathering (client.c), the writer's thread
  * and its lanes (writer.c), the tables (rows.c), and what is read back in chunks (chunk.c).  A
- * driver does not log: what went wrong it says in a struct store_fault, and the writer logs it
+ * driver does not log: it reports what went wrong in a struct store_fault, which the writer logs
  * once.
  *
  * Thread: open() and close() by the one that builds; load_all() there, too, before the writer runs;
@@ -77,9 +77,9 @@ struct store_driver {
      * begins.  One that another owner leaves open for ever is STORE_UNSURE. */
     void (*begin)(void *driver, struct store_batch *batch);
     struct store_batch *(*ended)(void *driver); /* the oldest, once it has ended; else NULL */
-    /* What it does by itself: connects again, settles, takes what came, checkpoints.  `idle`: there
-     * is nothing else to do.  Returns after how many ns it wants to be called again at the latest;
-     * AO_NEVER: when there is something. */
+    /* Does the driver's own work: connects again, settles, takes what came, checkpoints.  `idle`:
+     * the writer has nothing else to do.  Returns after how many ns it has to be called again at
+     * the latest; AO_NEVER: when there is something. */
     ao_time (*work)(void *driver, bool idle);
     /* Waits for at most `timeout` until its engine has something for work(), or `wake` (an eventfd)
      * is readable.  NULL: it never waits for an engine. */

@@ -1,9 +1,9 @@
 /* The store: tasks that outlive the process, in one SQLite file or in the tables of a PostgreSQL
  * database (driver.h).
  *
- * One writer thread: it takes what came in during the last commit, applies
- * it in one transaction, commits, and gives each operation back with its outcome (natural group
- * commit: a busy store commits more at once).  Few operations are gathered by the client's thread
+ * One writer thread takes what came in during the last commit, applies it in one transaction,
+ * commits, and gives each operation back with its outcome (natural group commit: a busy store
+ * commits more at once).  Few operations are gathered by the client's thread
  * while the store is busy or the client is, see client.c.  The client, one activator that pushes
  * operations, never waits for a disk.
  *
@@ -14,8 +14,8 @@
  * before, it is open whether that one failed commit happened: whole, or not at all.)  While the
  * store's database is away (STORE_AWAY), operations wait instead.
  *
- * The tables are in rows.c, with a version in the file; docs/tasks.md shows how to look
- * into it with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
+ * The tables are in rows.c, with a version in the store; docs/tasks.md shows how to look
+ * into a file with sqlite3.  Times are Unix times in nanoseconds, by the wall clock; 0: none. */
 #ifndef ERGON_STORE_H
 #define ERGON_STORE_H
 

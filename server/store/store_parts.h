@@ -9,7 +9,7 @@
  *   board_file.c   FILE-running, which outlives the process
  *   lock.c         one process a file
  *   store_error.c  what went wrong
- *   sqlite/        the driver that is part of the server
+ *   sqlite/        the driver that is part of the server; postgres/: a shared object
  *   offline/       stores that no server uses
  *
  * Thread: the writer's for writer.c; the client's for client.c; before the start and after the
@@ -131,7 +131,7 @@ struct store {
 };
 
 /* --- writer.c --- */
-/* Has store_info() tell what the driver says of itself, and the log of what is new. */
+/* Publishes the driver's state for store_info(), and logs what is new in it. */
 void store_note_state(struct store *s);
 
 /* --- board_file.c --- */

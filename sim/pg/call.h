@@ -1,4 +1,4 @@
-/* A statement for the model: what is asked, and its answer. */
+/* A statement for the model: its parameters, and its answer. */
 #ifndef ERGON_SIM_PG_CALL_H
 #define ERGON_SIM_PG_CALL_H
 

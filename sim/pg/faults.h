@@ -1,4 +1,4 @@
-/* What goes wrong with the model of PostgreSQL (model.h). */
+/* Faults of the model of PostgreSQL (model.h). */
 #ifndef ERGON_SIM_PG_FAULTS_H
 #define ERGON_SIM_PG_FAULTS_H
 
@@ -9,7 +9,7 @@ enum pg_way { PG_TO_ENGINE = 1, PG_TO_NODE = 2 };
 void pg_cut(struct pg *pg, const char *node, int machine, unsigned ways);
 /* All links of the node break now (NULL: of all nodes).  Of what is under way some arrives. */
 void pg_break(struct pg *pg, const char *node);
-/* The process of the node has died, or its machine (then nobody says so to the engine). */
+/* The process of the node has died, or its machine (then the engine is not notified). */
 void pg_node_died(struct pg *pg, const char *node, bool power);
 void pg_kill(struct pg *pg, int machine);  /* its PostgreSQL dies */
 void pg_start(struct pg *pg, int machine); /* again: as the primary, if it was */
@@ -19,8 +19,8 @@ int pg_primary(const struct pg *pg);                   /* the one that was promo
 int pg_most_advanced(const struct pg *pg);             /* of the standbys; -1: none runs */
 void pg_promote(struct pg *pg, int machine);
 void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary, a copy of it */
-/* Somebody ends all backends of the node.  Transactions that wait for a standby are committed, and
- * their clients are not told. */
+/* An operator ends all backends of the node.  Transactions that wait for a standby are committed,
+ * and their clients are not notified. */
 void pg_terminate(struct pg *pg, const char *node);
 void pg_cancel_waits(struct pg *pg); /* commits wait for no standby any more */
 /* Each statement fails with this SQLSTATE by one chance in so many; 0: none does. */

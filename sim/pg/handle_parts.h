@@ -1,4 +1,4 @@
-/* Between the files of the handles. */
+/* Shared by the files of the handles. */
 #ifndef ERGON_SIM_PG_HANDLE_PARTS_H
 #define ERGON_SIM_PG_HANDLE_PARTS_H
 
@@ -7,12 +7,12 @@
 
 extern struct pg *pg_here; /* of handles that are opened now */
 
-/* --- errors.c: what a SQLSTATE means, as server/store/postgres/errors.c has it --- */
+/* --- link.c: what a SQLSTATE means, as server/store/postgres/errors.c has it --- */
 enum pg_error { PG_REFUSED, PG_LEVEL, PG_NUMBER, PG_AGAIN, PG_AWAY, PG_BROKEN };
 enum pg_error pg_error_kind(const char *state);
 enum store_error pg_error_store(const char *state);
 
-/* --- link.c: to wait for the engine --- */
+/* --- link.c: waits for the engine --- */
 uint64_t pg_now(const struct pg *pg);
 void pg_sleep(struct pg *pg, uint64_t ns);
 /* Takes the time that it takes to connect.  NULL: no primary was reached. */

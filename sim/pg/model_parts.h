@@ -1,4 +1,4 @@
-/* Between the files that make time pass: see model.h. */
+/* Shared by the files that make time pass: see model.h. */
 #ifndef ERGON_SIM_PG_MODEL_PARTS_H
 #define ERGON_SIM_PG_MODEL_PARTS_H
 
