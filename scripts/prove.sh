@@ -57,6 +57,17 @@ fuzz() { scripts/fuzz.sh; }
 # Old faults, and within how many seeds the simulation notices them; ./run prove sim takes which.
 sim() { "$python" tests/sim/mutants.py; }
 
+# Seeds of the simulated cluster, on all processors: ERGON_SEEDS says how many, ERGON_SEED which is the first; else that follows
+# from the commit.  The line of each is in cluster-sim.log; what failed is printed.
+cluster_sim() {
+    first=${ERGON_SEED:-$((0x$(git rev-parse --short=7 HEAD | cut -c1-7)))} log=$build/cluster-sim.log
+    cmake --build "$build" --target ergon-sim >/dev/null
+    seq "$first" 50 "$((first + ${ERGON_SEEDS:-100000} - 1))" |
+        xargs -P "$(nproc)" -I FIRST "$build/sim/ergon-sim" --cluster --seed FIRST --seeds 50 >"$log" 2>&1 || true
+    printf '%s runs from seed %s on\n' "$(grep -c ': hash ' "$log")" "$first"
+    ! grep -A 1 -e '^finding' -e 'to repeat it' "$log"
+}
+
 # Attacks of clients, each for ERGON_SECONDS: ERGON_ATTACKS says which.
 attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attacks/prove.py; }
 
@@ -66,10 +77,10 @@ cluster() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/clust
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems stop attacks cluster tls models histories fuzz sim"
+all="damages kill cuts fleet sems stop attacks cluster tls models histories cluster-sim fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
-    *" $name "*) printf '\n== %s\n' "$name" && "$name" ;;
+    *" $name "*) printf '\n== %s\n' "$name" && "$(echo "$name" | tr - _)" ;;
     *) echo "prove: no proof is called '$name'; there are: $all" >&2 && exit 2 ;;
     esac
 done
