@@ -7,6 +7,8 @@
 
 #include <libpq-fe.h>
 
+#define DEFAULT_PORT "5432" /* libpq's, of an empty one in a list */
+
 struct lists {
     const char *names, *addresses, *ports, *timeout;
 };
@@ -99,6 +101,9 @@ void hosts_of(const char *where, ao_time otherwise, struct hosts *out)
         word(l.names, n, host.name, sizeof host.name);
         word(l.addresses, n, host.address, sizeof host.address);
         word(l.ports, n, host.port, sizeof host.port);
+        /* A URL of several hosts has a list of empty ports, which fits no single host. */
+        if (l.ports && *l.ports && !host.port[0])
+            memcpy(host.port, DEFAULT_PORT, sizeof DEFAULT_PORT);
         add_each(out, &host);
     }
     out->timeout = timeout_of(l.timeout, otherwise);
