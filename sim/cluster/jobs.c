@@ -145,6 +145,8 @@ void sim_job_saw(struct sim_job *j, struct span result, uint64_t asked)
     struct span state = sim_member_text(result, "state");
     bool ended = sim_has_ended(result);
     j->open = !ended;
+    if (apart) /* another node was asked, perhaps, for its own task of that id */
+        return;
     if (j->level >= SIM_FSYNC && j->ended_at < asked && !span_is(state, j->end))
         sim_finding("ends: task %s was %s, and is %.*s", j->id, j->end, (int)state.len, state.at);
     if (!ended || j->ended_at < SIM_NEVER)
