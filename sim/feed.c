@@ -90,8 +90,10 @@ static void take_page(struct span page)
     struct reader r = reader_of(sim_member(page, "events"));
     struct span event, at = sim_member_text(page, "next");
     uint32_t count = 0;
-    take_gap(sim_member_text(page, "gap"));
+    struct span gap = sim_member_text(page, "gap");
+    take_gap(gap);
     read_array(&r, &count);
+    sim_tell("%" PRIu32 " events of the feed %.*s", count, (int)gap.len, gap.at);
     for (uint32_t n = 0; n < count && read_any(&r, &event); n++)
         take_event(event);
     if (at.len > 0 && at.len < CURSOR) {
@@ -118,26 +120,46 @@ static bool ask(struct sim_link *l)
     return true;
 }
 
+static struct sim_link *connect_to_node(void)
+{
+    while (!sim_node_up())
+        sim_wait_for(cursor, SIM_NEVER);
+    return sim_node_connect();
+}
+
+static struct sim_link *(*connect_to)(void);
+
 static void follow(void *arg)
 {
+    bool alone = connect_to == connect_to_node;
     (void)arg;
     for (;;) {
-        if (!sim_node_up()) {
-            sim_wait_for(cursor, SIM_NEVER);
-            continue;
-        }
-        struct sim_link *l = sim_node_connect();
-        while (ask(l) && sim_node_up() && !sim_one_in(SIM_WORK, 32))
+        struct sim_link *l = connect_to();
+        while (l && ask(l) && (!alone || sim_node_up()) && !sim_one_in(SIM_WORK, 32))
             sim_sleep_for(1 + sim_below(SIM_WORK, SIM_MS(20)));
-        sim_net_leave(l);
+        if (l)
+            sim_net_leave(l);
         sim_memory_wait();
+        if (!l || !alone)
+            sim_sleep_for(1 + sim_below(SIM_WORK, SIM_MS(100)));
     }
+}
+
+static void spawn(struct sim_link *(*connect)(void))
+{
+    connect_to = connect;
+    if (sim_one_in(SIM_SHAPE, 2))
+        sim_spawn(SIM_WORLD, "follower", follow, NULL);
 }
 
 void sim_feed_spawn(void)
 {
-    if (sim_one_in(SIM_SHAPE, 2))
-        sim_spawn(SIM_WORLD, "follower", follow, NULL);
+    spawn(connect_to_node);
+}
+
+void sim_feed_spawn_at(struct sim_link *(*connect)(void))
+{
+    spawn(connect);
 }
 
 void sim_feed_wake(void)

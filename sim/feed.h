@@ -7,7 +7,11 @@
 #ifndef ERGON_SIM_FEED_H
 #define ERGON_SIM_FEED_H
 
+struct sim_link;
+
 void sim_feed_spawn(void);
+/* Of several nodes: NULL while none is up. */
+void sim_feed_spawn_at(struct sim_link *(*connect)(void));
 void sim_feed_wake(void); /* the node has come up, or has gone */
 
 #endif

@@ -12,6 +12,7 @@
 #include "sim/cluster/handlers.h"
 #include "sim/cluster/jobs.h"
 #include "sim/cluster/nodes.h"
+#include "sim/feed.h"
 #include "sim/net.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
@@ -403,6 +404,12 @@ void sim_cluster_clients_shape(void)
     }
 }
 
+static struct sim_link *connect_anywhere(void)
+{
+    uint32_t node;
+    return sim_nodes_connect(&node);
+}
+
 void sim_cluster_clients_spawn(void)
 {
     char name[24];
@@ -417,6 +424,8 @@ void sim_cluster_clients_spawn(void)
         snprintf(name, sizeof name, "holder %" PRIu32, n);
         sim_spawn(SIM_WORLD, name, run_holder, b);
     }
+    if (sim_nodes_have_store()) /* else each node has its own */
+        sim_feed_spawn_at(connect_anywhere);
 }
 
 void sim_cluster_clients_calm(void)
