@@ -49,14 +49,16 @@ static bool has(const struct engine_view *view, const char *node)
     return false;
 }
 
-static void note(struct lease *l, const struct engine_node *node, ao_time now)
+static void note(struct lease *l, const struct engine_node *node, bool first, ao_time now)
 {
     struct lease_seen *seen = find(l, node->node);
-    bool changed = !seen || seen->node.incarnation != node->incarnation ||
-                   seen->node.renewals != node->renewals;
+    bool joined = !seen || seen->node.incarnation != node->incarnation;
+    bool changed = joined || seen->node.renewals != node->renewals;
 
     if (!seen)
         seen = &l->seen[l->count++];
+    if (joined)
+        seen->joined = first ? 0 : now;
     seen->node = *node;
     if (changed)
         seen->since = now;
@@ -65,13 +67,15 @@ static void note(struct lease *l, const struct engine_node *node, ao_time now)
 /* Rows that are gone are forgotten first, so there is room for all of the view. */
 static void note_all(struct lease *l, const struct engine_view *view, ao_time now)
 {
+    bool first = l->count == 0;
+
     for (uint32_t i = 0; i < l->count;)
         if (has(view, l->seen[i].node.node))
             i++;
         else
             l->seen[i] = l->seen[--l->count];
     for (uint32_t i = 0; i < view->count; i++)
-        note(l, &view->nodes[i], now);
+        note(l, &view->nodes[i], first, now);
 }
 
 ao_time lease_heard(const struct lease *l, const char *node)
@@ -134,6 +138,17 @@ static bool is_candidate(const struct lease *l, const struct engine_view *view,
            !lease_is_dead(l, node, now);
 }
 
+/* A node that has just joined leaves a free place to others (turn_of()), so nobody waits for its
+ * turn. */
+static bool is_newcomer(const struct lease *l, const struct engine_view *view,
+                        const struct engine_node *node)
+{
+    const struct lease_seen *seen = find(l, node->node);
+
+    return view->owner.node[0] == '\0' && seen->joined > 0 &&
+           seen->joined + LEASE_SETTLE > l->vacant_since;
+}
+
 /* How many candidates come before this node, and whether there are others at all. */
 static uint32_t rank_of(const struct lease *l, const struct engine_view *view, ao_time now,
                         bool *alone)
@@ -147,6 +162,8 @@ static uint32_t rank_of(const struct lease *l, const struct engine_view *view, a
         if (strcmp(other->node, l->node) == 0 || !is_candidate(l, view, other, now))
             continue;
         *alone = false;
+        if (is_newcomer(l, view, other))
+            continue;
         before += other->weight > own->node.weight ||
                   (other->weight == own->node.weight && strcmp(other->node, l->node) < 0);
     }

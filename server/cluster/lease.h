@@ -25,6 +25,7 @@ enum { LEASE_TRIES = 2 }; /* then nobody takes over until `ergon cluster retry` 
 struct lease_seen {
     struct engine_node node; /* as it was seen last */
     ao_time since;           /* when its incarnation or its renewals changed last */
+    ao_time joined;          /* when this incarnation was seen first; 0: at the first look */
 };
 
 struct lease {

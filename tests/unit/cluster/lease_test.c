@@ -151,6 +151,37 @@ TEST(the_heaviest_tries_first_then_by_name_a_second_apart)
     assert_int_equal(seconds_until_take("z"), LEASE);
 }
 
+/* They come before this node by name, but leave the place to others. */
+TEST(nobody_waits_for_the_turn_of_a_node_that_has_just_joined)
+{
+    begin();
+    node("a");
+    owned_by("b");
+    look();
+    second("ab");
+    node("a")->incarnation++;
+    second("ab");
+    owned_by("");
+    node("b")->incarnation++;
+    assert_int_equal(second("ab"), LEASE_TAKE);
+}
+
+TEST(a_node_that_joined_a_while_ago_comes_first)
+{
+    begin();
+    node("a");
+    owned_by("b");
+    look();
+    second("ab");
+    node("a")->incarnation++;
+    for (int n = 0; n <= 2; n++)
+        second("ab");
+    owned_by("");
+    node("b")->incarnation++;
+    assert_int_equal(second("ab"), LEASE_STAY);
+    assert_int_equal(second("ab"), LEASE_TAKE);
+}
+
 TEST(nodes_that_are_gone_are_no_candidates)
 {
     static const char *const states[] = {"dead", "left", "draining"};
