@@ -520,8 +520,10 @@ static void note_unwanted(struct front *r)
 /* Sessions that fail together count as one. */
 static void note_unreachable(struct forward *f, const char *why)
 {
+    bool moves = f->place.view.moving_since > 0; /* the owner reads the tasks, and accepts soon */
+
     if (!f->unreachable || forward_now(f) >= f->retry_at) {
-        f->pause = next_pause(f->pause);
+        f->pause = next_pause(moves ? 0 : f->pause);
         f->retry_at = forward_now(f) + f->pause;
     }
     f->unreachable = true;

@@ -472,6 +472,19 @@ FRONT_TEST(clients_of_an_owner_that_cannot_be_reached_try_one_at_a_time)
     assert_int_equal(connects, before + CLIENTS); /* all others, at once */
 }
 
+/* It reads the tasks, and may be done at any moment. */
+FRONT_TEST(an_owner_that_the_tasks_move_to_is_tried_often)
+{
+    unreachable = true;
+    owns(CLUSTER_FRONT, "c", 2);
+    view.moving_since = AO_S(1700000000);
+    owner_finder_look(finder);
+    stage_ask(&peer, 1, "task.list", "[]");
+    int before = connects;
+    stage_run_ms(net.v.now / AO_MS(1) + 5000);
+    assert_in_range(connects - before, 20, 60);
+}
+
 /* It says how long it waits; patience is longer. */
 FRONT_TEST(without_an_owner_a_request_ends_at_its_own_deadline)
 {
