@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """How long clients of any node wait while the tasks change their owner: by `kill -9` of the owner, and by a planned drain.
 
-usage: gap.py [--tasks COUNT] [--rounds COUNT] [--work FOLDER]
+usage: gap.py [--tasks COUNT] [--rounds COUNT] [--kinds KIND...] [--work FOLDER]
 
 Three nodes on PostgreSQL with two standbys on this machine, in memory or in FOLDER.  COUNT tasks (1,000,000) are open, in a paused
-queue.  A client of each node asks for one task after the other.  A gap is the time from the kill (the drain) to the last first
-answer of these clients; refused requests are counted.
+queue.  A client of each node asks for one task after the other.  A gap is the longest time without an answer of one of these
+clients, and the part of it behind the take-over (of a kill: behind the moment when the death was noticed) is shown, too; refused
+requests are counted.
 """
 import argparse
+import datetime
 import json
 import logging
 import os
@@ -29,7 +31,9 @@ import nodes  # noqa: E402
 import postgres  # noqa: E402
 
 TASKS_MOST = 4_000_000
+KINDS = ("kill", "drain")
 TOOK = re.compile(r'msg="this node owns the tasks".* took=([\d.]+)(ms|s)')
+TAKEN = re.compile(r'^time=(\S+) .*msg="owner changed"', re.MULTILINE)
 
 
 class Asks(threading.Thread):
@@ -59,6 +63,10 @@ class Asks(threading.Thread):
         late = [answered - since for asked, answered in self.answers if answered > since]
         return max((b - a for a, b in zip([0, *late], late)), default=None)
 
+    def answered_by(self, since):
+        """When the first of what was asked later was answered."""
+        return min(answered for asked, answered in self.answers if asked > since)
+
     def has_answered(self, since):
         return any(asked > since for asked, _ in self.answers)
 
@@ -85,8 +93,14 @@ def load_of(node):
     return float(took) / (1000 if unit == "ms" else 1)
 
 
+def taken_by(node):
+    """When it last took the tasks over, by the clock of the clients."""
+    at = datetime.datetime.fromisoformat(TAKEN.findall(node.log())[-1].replace("Z", "+00:00"))
+    return at.timestamp() - time.time() + time.monotonic()
+
+
 def change(cluster, kind):
-    """The gap, and the load's part of it."""
+    """The gap, its part behind the take-over, the load's part of that, and the refused requests."""
     owner = cluster.wait_owner()
     clients = [Asks(node) for node in cluster.nodes if node is not owner or kind == "drain"]
     for client in clients:
@@ -107,26 +121,30 @@ def change(cluster, kind):
     if kind != "drain":
         owner.start()
     ending.eventually(lambda: all(node.status().get("owner") for node in cluster.nodes), "all nodes know the owner")
-    return max(client.gap(since) for client in clients), load_of(new), sum(client.refused for client in clients)
+    behind = max(client.answered_by(changed) for client in clients) - taken_by(new)
+    return max(client.gap(since) for client in clients), behind, load_of(new), sum(client.refused for client in clients)
 
 
 def measure(cluster, kind, rounds):
-    gaps, loads, refused = [], [], 0
+    gaps, parts, loads, refused = [], [], [], 0
     for _ in range(rounds):
-        gap, load, no = change(cluster, kind)
+        gap, behind, load, no = change(cluster, kind)
         gaps.append(gap)
+        parts.append(behind)
         loads.append(load)
         refused += no
-        print(f"  {kind}: gap {gap:.2f} s, of it the load {load:.2f} s; {no} requests refused; "
+        print(f"  {kind}: gap {gap:.2f} s, of it behind the take-over {behind:.2f} s, of this the load {load:.2f} s; {no} requests refused; "
               f"load of the machine {os.getloadavg()[0]:.1f}", flush=True)
-    print(f"{kind}, {rounds} rounds: gap median {statistics.median(gaps):.2f} s, least {min(gaps):.2f}, most {max(gaps):.2f}; the load "
-          f"median {statistics.median(loads):.2f}, most {max(loads):.2f}; {refused} requests refused", flush=True)
+    spread = [f"{statistics.median(v):.2f} s ({min(v):.2f}-{max(v):.2f})" for v in (gaps, parts, loads)]
+    print(f"{kind}, {rounds} rounds, medians: gap {spread[0]}; behind the take-over {spread[1]}; load {spread[2]}; {refused} requests "
+          "refused", flush=True)
 
 
 def main():
     a = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
     a.add_argument("--tasks", type=int, default=1_000_000)
     a.add_argument("--rounds", type=int, default=20)
+    a.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     a.add_argument("--work", help="a folder on the disk that is measured; memory")
     options = a.parse_args()
     logging.disable()
@@ -136,7 +154,7 @@ def main():
         try:
             cluster.start()
             fill(cluster, options.tasks)
-            for kind in ("kill", "drain"):
+            for kind in options.kinds:
                 measure(cluster, kind, options.rounds)
             with cluster.wait_owner().connect() as client:
                 print(json.dumps(client.call("server.audit")))

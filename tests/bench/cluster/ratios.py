@@ -1,4 +1,4 @@
-"""What a cluster costs and gains: submissions, whole lives, fronts and working nodes, as ratios within one run.  See README.md.
+"""What a cluster costs and gains: submissions, whole lives, fronts and working nodes, as ratios within one run.
 
 PostgreSQL with two standbys, SQLite, Redis with a replica and all nodes are on this machine and have their files on one disk."""
 
