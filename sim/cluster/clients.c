@@ -22,7 +22,8 @@ enum {
     BURST_MAX = 16,
     OPEN_MAX = 64, /* submissions with a key whose outcome is not known: they are sent again */
     KILLERS_MAX = 1,
-    HOLDERS_MAX = 2,
+    HOLDERS_MAX = 4,
+    PERMITS = 2,
     FENCES_MAX = 4096
 };
 
@@ -36,7 +37,7 @@ static struct client {
 static uint32_t client_count, holder_count, killers, killers_max;
 static bool calm, has_cron;
 static struct {
-    uint32_t burst, weights[13], sum;
+    uint32_t burst, weights[15], sum;
     uint64_t pause, length; /* ns; ms of a task */
 } shape;
 
@@ -71,6 +72,16 @@ static void put_limit(struct sim_bytes *out)
     put_option(out, "max", 2);
 }
 
+static void put_rate(struct sim_bytes *out)
+{
+    sim_put_text(out, "rate");
+    sim_put_map(out, 3);
+    sim_put_text(out, "key");
+    sim_put_text(out, "slow");
+    put_option(out, "max", 3);
+    put_option(out, "per", 1000);
+}
+
 static void put_durable(struct sim_bytes *out)
 {
     static const char *const levels[] = {"none", "async", "fsync", "replicated"};
@@ -83,7 +94,7 @@ static void put_job(struct client *c, struct sim_job *j, bool again)
     struct sim_bytes *out = &c->burst.out;
     struct sim_request *r = sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3);
     bool works = j->works, limited = below(4) == 0, other = !again && below(4) == 0,
-         late = below(4) == 0;
+         late = below(4) == 0, rated = below(8) == 0;
     char key[32];
     r->serial = j->serial;
     j->asked++;
@@ -92,7 +103,7 @@ static void put_job(struct client *c, struct sim_job *j, bool again)
     sim_put_uint(out, j->serial);
     sim_put_uint(out, below(shape.length));
     sim_put_uint(out, works ? SIM_DONE : choose_plan(j));
-    sim_put_map(out, 2u + j->keyed + limited + (other && sim_nodes_have_store()) + late);
+    sim_put_map(out, 2u + j->keyed + limited + (other && sim_nodes_have_store()) + late + rated);
     put_option(out, "retries", below(4));
     put_option(out, "backoff", 1 + below(200));
     if (j->keyed) {
@@ -106,6 +117,8 @@ static void put_job(struct client *c, struct sim_job *j, bool again)
         put_durable(out);
     if (late)
         put_option(out, "delay", below(5000));
+    if (rated)
+        put_rate(out);
 }
 
 static void submit(struct client *c)
@@ -164,6 +177,24 @@ static void wait_for(struct client *c)
 static void cancel(struct client *c)
 {
     put_about(c, SIM_CANCEL, "task.cancel", 1);
+}
+
+static void retry(struct client *c)
+{
+    struct sim_job *j = sim_job_of(put_about(c, SIM_OTHER, "task.retry", 1)->serial);
+    if (j)
+        j->retried = true;
+}
+
+static void forget(struct client *c)
+{
+    if (below(4) > 0) {
+        retry(c);
+        return;
+    }
+    struct sim_job *j = sim_job_of(put_about(c, SIM_OTHER, "task.forget", 1)->serial);
+    if (j)
+        j->forgotten = true;
 }
 
 static void explain(struct client *c)
@@ -236,9 +267,9 @@ static void drain(struct client *c)
     sim_put_text(&c->burst.out, name);
 }
 
-static void (*const deeds[])(struct client *c) = {submit,   submit, get,         wait_for,   cancel,
-                                                  explain,  list,   call,        ask_status, audit,
-                                                  put_cron, drain,  submit_twice};
+static void (*const deeds[])(struct client *c) = {
+    submit,     submit, get,      wait_for, cancel,       explain, list,  call,
+    ask_status, audit,  put_cron, drain,    submit_twice, retry,   forget};
 enum { DEEDS = sizeof deeds / sizeof *deeds };
 _Static_assert(DEEDS == sizeof shape.weights / sizeof *shape.weights, "a weight each");
 
@@ -320,7 +351,7 @@ static void run_client(void *arg)
 static struct {
     uint64_t fence, at;
 } fences[FENCES_MAX];
-static uint32_t fence_count;
+static uint32_t fence_count, held; /* held: clients that hold permits */
 
 static void note_fence(uint64_t fence, uint64_t asked)
 {
@@ -336,13 +367,20 @@ static void note_fence(uint64_t fence, uint64_t asked)
     fences[fence_count++].at = sim_now();
 }
 
+/* An answer that was under way for longer than a lost connection keeps its holds may come late. */
+static void note_held(uint64_t asked)
+{
+    if (++held > PERMITS && sim_nodes_have_store() && !sim_jobs_excused_since(asked))
+        sim_finding("permits: %" PRIu32 " clients hold one of %d", held, PERMITS);
+}
+
 static void put_acquire(struct sim_burst *b)
 {
     sim_burst_clear(b);
     sim_burst_add(b, SIM_OTHER, "sem.acquire", 2);
     sim_put_text(&b->out, "few");
     sim_put_map(&b->out, 2);
-    put_option(&b->out, "of", 2);
+    put_option(&b->out, "of", PERMITS);
     put_option(&b->out, "wait", 5000);
 }
 
@@ -360,9 +398,11 @@ static bool hold(struct sim_burst *b, struct sim_link *l)
         return true;
     if (sim_nodes_have_store()) /* else each node has its own */
         note_fence(sim_member_uint(r->result, "fence"), asked);
+    note_held(asked);
     struct span text = sim_member_text(r->result, "hold");
     snprintf(secret, sizeof secret, "%.*s", (int)text.len, text.at);
     sim_sleep_for(1 + below(SIM_MS(1000)));
+    held--;
     if (below(4) == 0)
         return false;
     sim_burst_clear(b);

@@ -1,6 +1,9 @@
 /* Clients of a simulated cluster.  Each talks to any node, and to another one once its connection
  * has ended.  They submit tasks, ask for them, wait for them and cancel them; some hold semaphores;
- * one keeps a cron, one follows the feed. */
+ * one keeps a cron, one follows the feed.
+ *
+ * fences: each grant has a number of its own, which grows.
+ * permits: no more clients hold a semaphore than it has permits. */
 #ifndef ERGON_SIM_CLUSTER_CLIENTS_H
 #define ERGON_SIM_CLUSTER_CLIENTS_H
 

@@ -96,7 +96,7 @@ static void take_id(struct sim_job *j, struct span result)
     require(id.len > 0 && id.len < SIM_JOB_ID, "a submission without an id");
     enum sim_level level = level_of(sim_member_text(result, "durable"));
     bool is_other = j->acknowledged && !span_is(id, j->id);
-    if (is_other && j->level >= SIM_FSYNC)
+    if (is_other && j->level >= SIM_FSYNC && !j->forgotten)
         sim_finding("once: the key of submission %" PRIu64 " is of task %s, and now of %.*s",
                     j->serial, j->id, (int)id.len, id.at);
     if (is_other) /* the first was lost, as its level allows */
@@ -147,7 +147,8 @@ void sim_job_saw(struct sim_job *j, struct span result, uint64_t asked)
     j->open = !ended;
     if (apart) /* another node was asked, perhaps, for its own task of that id */
         return;
-    if (j->level >= SIM_FSYNC && j->ended_at < asked && !span_is(state, j->end))
+    if (j->level >= SIM_FSYNC && j->ended_at < asked && !j->retried && !j->forgotten &&
+        !span_is(state, j->end))
         sim_finding("ends: task %s was %s, and is %.*s", j->id, j->end, (int)state.len, state.at);
     if (!ended || j->ended_at < SIM_NEVER)
         return;
@@ -196,12 +197,12 @@ void sim_job_begins(uint64_t serial, struct span id, uint64_t number, uint64_t a
     if (j->refused > 0 && !j->acknowledged && !j->unsure && j->asked == 0)
         sim_finding("refused: submission %" PRIu64 " was refused, and begins", serial);
     bool is_other = j->acknowledged && id.len > 0 && !span_is(id, j->id);
-    if (is_other && j->level >= SIM_FSYNC && !sim_jobs_excused_since(j->known_at))
+    if (is_other && j->level >= SIM_FSYNC && !j->forgotten && !sim_jobs_excused_since(j->known_at))
         sim_finding("once: submission %" PRIu64 " is task %s, and %.*s begins", serial, j->id,
                     (int)id.len, id.at);
     if (id.len > 0)
         note_attempt(j, id, number, at);
-    if (!is_other && j->level >= SIM_FSYNC && j->ended_at < SIM_NEVER &&
+    if (!is_other && j->level >= SIM_FSYNC && j->ended_at < SIM_NEVER && !j->retried &&
         j->ended_at + sim_slack() < at && !sim_jobs_excused_since(j->ended_at))
         sim_finding("ends: an attempt (%" PRIu64 ") of submission %" PRIu64
                     " began after its end was told",

@@ -8,6 +8,8 @@
  * ends: an end that a client saw stays, and no attempt begins after it; the result is that of the
  * attempt that the server names.
  *
+ * A task that a client runs again or deletes may begin, and its key may be of another one.
+ *
  * A process that stood still, and one that was cut off, may begin an attempt late, which it had
  * been given before (cluster.md, "Not promised"): sim_jobs_excuse() names those times. */
 #ifndef ERGON_SIM_CLUSTER_JOBS_H
@@ -31,6 +33,8 @@ struct sim_job {
     bool kills;        /* its handler kills the process */
     bool works;        /* workers run it, and not the nodes themselves */
     bool acknowledged; /* it has an id */
+    bool retried;      /* after its end, perhaps */
+    bool forgotten;    /* likewise; its key may be of another task then */
     bool unsure;       /* of a submission nothing is known */
     uint32_t asked, refused;
     uint64_t ended_at; /* when a client saw its end; SIM_NEVER: none did */

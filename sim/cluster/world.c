@@ -67,7 +67,7 @@ static void fill_gets(struct sim_burst *b, uint64_t from)
 static void heed_get(const struct sim_request *r)
 {
     struct sim_job *j = sim_job_of(r->serial);
-    if (r->error.len > 0 && sim_nodes_have_store())
+    if (r->error.len > 0 && sim_nodes_have_store() && !j->forgotten)
         sim_finding("kept: task %s of submission %" PRIu64 " was answered `%s`, and now: %.*s",
                     j->id, j->serial, j->level == SIM_REPLICATED ? "replicated" : "fsync",
                     (int)r->error.len, r->error.at);
