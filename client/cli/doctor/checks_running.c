@@ -35,6 +35,12 @@ static void look_silent(struct visit *v)
 /* server.info comes from the connection's loop, and queue.list from the task manager. */
 static void look_manager(struct visit *v)
 {
+    /* A node that knows of no owner, or may not act for its cluster now, puts the question aside:
+     * checks_cluster.c says why. */
+    const json_t *role = fact(v, "cluster.role"), *owner = fact(v, "cluster.owner");
+    if (json_is_false(fact(v, "cluster.may_act")) ||
+        (json_is_string(role) && !json_is_string(owner)))
+        return;
     if (is_silent(v, "queue.list") && !is_silent(v, "server.info"))
         found(v, "", NULL,
               "the task manager does not answer: submitted tasks, crons and blocking methods stand "

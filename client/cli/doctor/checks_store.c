@@ -15,6 +15,8 @@ static void look_error(struct visit *v)
     const json_t *error = fact(v, "info.store.error");
     /* An older server does not say whether it fails now. */
     bool works = json_is_false(fact(v, "info.store.failing"));
+    if (json_is_string(fact(v, "cluster.trouble")))
+        return; /* the database is away, and checks_cluster.c says so */
     if (json_is_string(error))
         found(v, "", json_pack("{s:s}", "error", json_string_value(error)),
               works

@@ -319,6 +319,32 @@ TEST(a_queue_that_is_paused_does_not_grow_beside)
     json_decref(findings);
 }
 
+/* What the cluster's own findings say is not blamed on the task manager or the disk. */
+TEST(a_node_that_may_not_act_has_the_findings_of_its_cluster_alone)
+{
+    static const struct {
+        const char *facts, *finding; /* NULL: none */
+    } nodes[] = {
+        {"{'silent': ['queue.list'], 'cluster': {'role': 'owner', 'owner': 'a', 'may_act': true}}",
+         "manager_silent"},
+        {"{'silent': ['queue.list'], 'cluster': {'role': 'owner', 'owner': 'a', 'may_act': false}}",
+         NULL},
+        {"{'silent': ['queue.list'], 'cluster': {'role': 'front', 'owner': null, 'may_act': true}}",
+         "cluster_no_owner"},
+        {"{'info': {'store': {'error': 'away'}}, 'cluster': {'trouble': 'it does not answer'}}",
+         "cluster_database"},
+    };
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+        json_t *findings = findings_of(nodes[i].facts);
+        if (json_array_size(findings) != (nodes[i].finding != NULL))
+            fail_msg("%s: %zu findings", nodes[i].facts, json_array_size(findings));
+        if (nodes[i].finding)
+            assert_string_equal(json_text(json_array_get(findings, 0), "finding"),
+                                nodes[i].finding);
+        json_decref(findings);
+    }
+}
+
 TEST(a_name_is_one_word_of_the_advice)
 {
     json_t *findings =
