@@ -122,7 +122,7 @@ void owner_finder_look(struct owner_finder *f)
         ao_post(f->handles[i], AO_POST_MESSAGE);
 }
 
-/* Also returns after ASK_AGAIN while the owner's name is not found, for the name service tells no
+/* Also returns after ASK_AGAIN while the owner's name is not found, for the name service reports no
  * changes.  False: the thread has to end. */
 static bool await_change(struct owner_finder *f)
 {

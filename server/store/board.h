@@ -40,7 +40,7 @@ void *store_board_segment(struct store *s, uint32_t n, bool grow);
  * is not in a segment, or there is no memory. */
 bool store_board_mend(const void *at);
 
-/* After store_stop(): the process stops in order, and the file tells all that the board does. */
+/* After store_stop(): marks the board as clean, as the file has all that the board has. */
 void store_board_close(struct store *s);
 
 /* Of a cluster, after store_board_open(): the epoch under which the board was written, if its

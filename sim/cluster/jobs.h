@@ -56,7 +56,7 @@ uint32_t sim_job_count(void);
 void sim_job_answered(struct sim_job *j, const struct sim_request *r);
 /* An answer of task.get, which was asked at that time. */
 void sim_job_saw(struct sim_job *j, struct span result, uint64_t asked);
-/* A handler begins.  `id`: empty if the handler is not told, and then `number` means nothing. */
+/* A handler begins.  `id`: empty if the handler does not know it; then `number` means nothing. */
 void sim_job_begins(uint64_t serial, struct span id, uint64_t number, uint64_t at);
 /* Something stood still, or was cut off, until now, or will be from now on. */
 void sim_jobs_excuse(bool begins);

@@ -1,4 +1,4 @@
-/* Machines: what a primary writes comes to its standbys; deaths, and who becomes the primary. */
+/* Machines: replication from a primary to its standbys, deaths, and promotions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ void pg_kill(struct pg *pg, int machine)
     changed(pg);
 }
 
-/* What was written is there, also what no client was told of. */
+/* What was written is there, also what no client was answered. */
 static void recover(struct pg_machine *m)
 {
     for (struct pg_record *r = m->first; r; r = r->next) {

@@ -287,7 +287,7 @@ bool pg_is_ready(const struct pg_link *l)
                          pg_passes(l->pg, l->node, l->machine, PG_TO_NODE));
 }
 
-/* The engine hears of it when that passes; else by keepalives. */
+/* The engine notices it when that passes; else by keepalives. */
 static void leave(struct pg *pg, struct pg_link *l, bool says_so)
 {
     struct pg_backend *b = l->backend;

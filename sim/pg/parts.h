@@ -14,7 +14,7 @@ struct pg_lock {
 /* What a transaction has committed, on its way to the standbys. */
 struct pg_record {
     struct pg_record *next;
-    uint64_t lsn, at[PG_MACHINES]; /* at: when it comes to each */
+    uint64_t lsn, at[PG_MACHINES]; /* at: when each gets it */
     struct pg_table changes[PG_TABLES];
     bool visible; /* on the machine that wrote it */
 };
@@ -43,7 +43,7 @@ struct pg_backend {
     int machine;
     enum pg_phase phase;
     uint64_t ready_at, lsn;
-    uint64_t gone_at; /* when it hears that its client has gone; PG_NEVER: it has not */
+    uint64_t gone_at; /* when it notices that its client has gone; PG_NEVER: never */
     struct pg_call *inbox, *inbox_last, *call;
     bool in_transaction, aborted, has_xid;
     struct pg_table own[PG_TABLES];
@@ -83,7 +83,7 @@ struct pg {
     struct pg_backend *backends; /* in the order of their begins */
     struct pg_link *links;
     uint64_t tickets;
-    bool news; /* somebody who waits has an answer, or a link that broke */
+    bool news; /* a client that waits has an answer, or a broken link */
     char failure[6];
     uint64_t fails_one_in;
 };
