@@ -250,7 +250,9 @@ static bool run_say(struct pg *pg, struct pg_backend *b)
         return true;
     if (!lock_node(pg, b, call->node))
         return false;
-    memcpy(row.state, call->row.state, sizeof row.state);
+    bool owns = strcmp(call->row.state, "loading") == 0 || strcmp(call->row.state, "owner") == 0;
+    if (!owns || strcmp(row.state, "draining") != 0)
+        memcpy(row.state, call->row.state, sizeof row.state);
     memcpy(row.note, call->row.note, sizeof row.note);
     write_node(b, &row);
     call->rows = 1;

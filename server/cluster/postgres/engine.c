@@ -382,6 +382,7 @@ static enum engine_result engine_take_over(void *engine, const struct engine_tak
 
 /* --- Words --- */
 
+/* A drain that was asked for since the last look is kept until the owner has seen it. */
 static enum engine_result engine_say(void *engine, const char *state, const char *note, char *error,
                                      size_t size)
 {
@@ -393,7 +394,8 @@ static enum engine_result engine_say(void *engine, const char *state, const char
     values_text(&e->values, e->node);
     values_number(&e->values, (int64_t)e->incarnation);
     return change(e,
-                  "UPDATE ergon.nodes SET state = $1, note = $2 "
+                  "UPDATE ergon.nodes SET state = CASE WHEN state = 'draining' AND "
+                  "$1::text IN ('loading', 'owner') THEN state ELSE $1::text END, note = $2 "
                   "WHERE node = $3 AND incarnation = $4 AND state <> 'dead'",
                   error, size);
 }

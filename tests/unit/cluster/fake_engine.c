@@ -160,7 +160,9 @@ static enum engine_result say(void *engine, const char *state, const char *note,
     if (is_away(f))
         return away(error, size);
     if (row) {
-        snprintf(row->state, sizeof row->state, "%s", state);
+        bool owns = strcmp(state, "loading") == 0 || strcmp(state, "owner") == 0;
+        if (!owns || strcmp(row->state, "draining") != 0)
+            snprintf(row->state, sizeof row->state, "%s", state);
         snprintf(row->note, sizeof row->note, "%s", note);
     }
     return answer(row, error, size);

@@ -314,6 +314,21 @@ MEMBERS_TEST(a_drained_owner_hands_over_and_comes_back_as_a_front)
     assert_int_equal(role(1), CLUSTER_OWNER);
 }
 
+MEMBERS_TEST(a_drain_is_kept_that_comes_before_the_owner_says_that_it_owns)
+{
+    char error[200] = "";
+
+    start(&members[0], "a");
+    start(&members[1], "b");
+    while (role(0) != CLUSTER_OWNER)
+        run_for(AO_MS(50));
+    cluster_ask(members[0].cluster, "drain", "a", error, sizeof error);
+    assert_string_equal(error, "");
+    members[0].next = now;
+    run_for(AO_S(2));
+    assert_int_equal(members[0].ended, 1 << CLUSTER_END_DRAIN);
+}
+
 /* It starts again before anybody has seen the free place. */
 MEMBERS_TEST(a_drained_owner_that_starts_at_once_does_not_own_again)
 {
