@@ -95,13 +95,20 @@ static void make(struct store_world *w)
     client_close(&w->client);
 }
 
-/* The files as kill -9 leaves them: so many tasks in the log, none of them in the file. */
+/* The files as kill -9 leaves them: so many tasks in the log, none of them in the file.  A program
+ * that reads meanwhile keeps the writer, which may be idle for a moment, from moving them. */
 static struct store_files left(struct store_world *w, uint32_t tasks)
 {
     struct store_files files;
+    sqlite3 *reader;
     store_world_open(w);
+    assert_int_equal(sqlite3_open(w->path, &reader), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM submissions", NULL, NULL, NULL),
+        SQLITE_OK);
     put(w, 1000, tasks);
     store_files_read(&files, w->path);
+    sqlite3_close(reader);
     client_close(&w->client);
     return files;
 }
