@@ -86,6 +86,7 @@ class Reached:
     """A server with a socket in `folder`, a `port`, and `password_file` for connections by TCP to `address`."""
 
     address = "127.0.0.1"
+    connect_timeout = 5  # seconds, of a connection by the socket
 
     def is_primary(self):
         return not self.query("SELECT pg_is_in_recovery()")[0][0]
@@ -102,7 +103,8 @@ class Reached:
     def connect(self, dbname="postgres", user=ADMIN, **parameters):
         """A connection of psycopg2 by the socket; each statement is a transaction of its own.  It uses nothing of the
         caller's environment but that."""
-        connection = psycopg2.connect(dbname=dbname, user=user, host=self.folder, port=self.port, connect_timeout=5, **parameters)
+        connection = psycopg2.connect(dbname=dbname, user=user, host=self.folder, port=self.port,
+                                      connect_timeout=self.connect_timeout, **parameters)
         connection.autocommit = True
         return connection
 
@@ -128,6 +130,8 @@ class Reached:
 
 class Server(Reached):
     """One PostgreSQL.  It is made by Cluster, which knows whose standby it is."""
+
+    connect_timeout = int(LIMIT)  # no test asks one that may be frozen
 
     def __init__(self, cluster, name):
         self.cluster, self.name, self.password_file = cluster, name, cluster.password_file

@@ -1,4 +1,6 @@
 """The machines of tests/support/network.py: packets arrive, and are lost where a test says."""
+import ipaddress
+import itertools
 import os
 import socket
 import subprocess
@@ -21,26 +23,49 @@ class NetworkTest(unittest.TestCase):
         cls.addClassCleanup(cls.folder.end)
         cls.network = network.Network(cls.folder, 3)
         cls.a, cls.b, cls.c = cls.network.machines
-        cls.ends = {machine: machine.within(lambda m=machine: cls.bound(m)) for machine in cls.network.machines}
-        for end in cls.ends.values():
-            cls.addClassCleanup(end.close)
+        cls.ends = {machine: cls.bound(machine) for machine in cls.network.machines}
+        cls.router = cls.bound(network.Machine(cls.network.router, ""))
+        cls.router.settimeout(1)
+        cls.numbers = itertools.count()
+        processors = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(processors)})  # one processor handles packets in the order in which they are sent
+        cls.addClassCleanup(os.sched_setaffinity, 0, processors)
 
-    @staticmethod
-    def bound(machine):
-        end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    @classmethod
+    def bound(cls, machine):
+        end = machine.within(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        cls.addClassCleanup(end.close)
         end.bind((machine.address, PORT))
         return end
 
     def setUp(self):
         self.addCleanup(self.network.heal)
 
+    def handled(self, sender):
+        """Returns when the router has handled what the sender had sent.  Its wire may not be up yet: then a mark is lost."""
+        mark = b"mark %d" % next(self.numbers)
+
+        def arrived():
+            self.ends[sender].sendto(mark, (str(ipaddress.ip_address(sender.address) - 1), PORT))
+            try:
+                while self.router.recv(100) != mark:
+                    pass
+                return True
+            except TimeoutError:
+                return False
+        ending.eventually(arrived, "the router gets a packet")
+
     def arrives(self, sender, receiver):
-        """Does a packet come?  The router handles packets as they are sent: what has not come then is lost."""
-        self.ends[sender].sendto(b"packet", (receiver.address, PORT))
+        """Does a packet come?  The second mark is behind it on its way from the router, too."""
+        packet, come = b"packet %d" % next(self.numbers), []
+        self.ends[sender].sendto(packet, (receiver.address, PORT))
+        for _ in range(2):
+            self.handled(sender)
         try:
-            return self.ends[receiver].recv(100, socket.MSG_DONTWAIT) == b"packet"
+            while True:
+                come.append(self.ends[receiver].recv(100, socket.MSG_DONTWAIT))
         except BlockingIOError:
-            return False
+            return packet in come
 
     def test_all_hear_each_other_at_first(self):
         for sender in self.ends:
