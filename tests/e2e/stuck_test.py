@@ -2,6 +2,7 @@
 not hold up a stop."""
 import contextlib
 import os
+import re
 import signal
 import socket
 import threading
@@ -308,8 +309,8 @@ class Stuck(HangTest):
         server = self.start("--loops", "1")
         with self.hanging(self.connect(server), self.pipe("one")):
             eventually(lambda: self.named(server), "a line of the watchdog")
-        self.says(server, "step has returned")
-        self.assertRegex(server.log_text(), r'step has returned" activator="loop 0" object=task method=hang within=\d')
+        returned = r'step has returned" activator="loop 0" object=task method=hang within=\d'
+        eventually(lambda: re.search(returned, server.log_text()), "it has returned")
         self.assertEqual(server.stop(), 0)
 
     def test_the_others_drain_at_a_stop(self):

@@ -20,6 +20,15 @@ class TasksTest(KeptTest):
     def submit(self, *arguments):
         return self.ergon("task", "submit", *arguments).strip()
 
+    def in_time(self, act):
+        """With a limit for `act`; with a longer one where the machine is too busy to ask within it."""
+        for limit in "100ms", "2s":
+            try:
+                return act(limit)
+            except (AssertionError, ValueError):
+                pass
+        return act("20s")
+
     # ---- coming in ----
 
     def test_submit(self):
@@ -44,8 +53,11 @@ class TasksTest(KeptTest):
         said = self.complaint("task", "submit", "-w", "sleep", HOUR, "--deadline", "10ms", status=TIMEOUT)
         self.assertRegex(said, r"\Aergon: t\w+: expired: DEADLINE: .*\n\Z")
         self.complaint("task", "submit", "-w", "fail", "NOT_FOUND", "no", status=NOT_FOUND)
-        said = self.complaint("task", "submit", "-w", "--timeout", "100ms", "sleep", HOUR, status=TIMEOUT)
-        self.assertRegex(said, r"\Aergon: t\w+ has not ended in time; ergon task wait t\w+ waits on\n\Z")
+
+        def waits_in_vain(limit):
+            said = self.complaint("task", "submit", "-w", "--timeout", limit, "sleep", HOUR, status=TIMEOUT)
+            self.assertRegex(said, r"\Aergon: t\w+ has not ended in time; ergon task wait t\w+ waits on\n\Z")
+        self.in_time(waits_in_vain)
 
     def test_what_is_refused(self):
         self.complaint("task", "submit", "no.such", status=NOT_FOUND)
@@ -98,8 +110,11 @@ class TasksTest(KeptTest):
         self.assertEqual(self.ergon("task", "wait", done, failed, status=REMOTE),
                          f"{done} done\n{failed} failed ODD: not today\n")
         self.assertEqual(self.ergon("task", "wait", "--any", open_, done), f"{done} done\n")
-        got = self.json("task", "wait", done, open_, "--timeout", "100ms", status=TIMEOUT)
-        self.assertEqual(([t["id"] for t in got["ended"]], got["open"]), ([done], [open_]))
+
+        def waits_in_vain(limit):
+            got = self.json("task", "wait", done, open_, "--timeout", limit, status=TIMEOUT)
+            self.assertEqual(([t["id"] for t in got["ended"]], got["open"]), ([done], [open_]))
+        self.in_time(waits_in_vain)
 
     def test_watch_and_history(self):
         id = self.submit("progress", "2", "1ms")
@@ -204,19 +219,21 @@ class TasksTest(KeptTest):
     # ---- across a crash ----
 
     def test_wait_and_watch_go_on_after_a_crash(self):
-        id = self.submit("sleep", "2s")
+        id = self.submit("sleep", HOUR)
         wait = self.background("task", "wait", id)
         eventually(lambda: self.json("info")["info"]["connections"]["open"] >= 2, "a wait")
         watch = self.background("task", "watch", id)
         self.assertIn("submitted", watch.stdout.readline())
         self.assertIn("started", watch.stdout.readline())
         self.crash()
+        rest = [watch.stdout.readline().split()[1:4] for _ in range(2)]
+        self.assertEqual(rest, [["interrupted", "attempt", "1"], ["started", "attempt", "2"]])
+        self.ergon("task", "cancel", id)
         out, err = wait.communicate(timeout=LIMIT)
-        self.assertEqual((wait.returncode, out), (OK, f"{id} done\n"), err)
+        self.assertEqual((wait.returncode, out), (REMOTE, f"{id} cancelled\n"), err)
         self.assertIn("it is tried again", err)
-        rest = [line.split()[1:4] for line in watch.stdout]
-        self.assertEqual(watch.wait(LIMIT), OK)
-        self.assertEqual(rest, [["interrupted", "attempt", "1"], ["started", "attempt", "2"], ["done", "attempt", "2"]])
+        self.assertIn("cancelled", watch.stdout.readline())
+        self.assertEqual((watch.wait(LIMIT), watch.stdout.read()), (REMOTE, ""))
 
     # ---- queues, crons, accounts ----
 
