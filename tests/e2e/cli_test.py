@@ -48,9 +48,12 @@ def file(name, data):
 
 
 def unused_port():
-    """Nobody listens there: it was ours and is closed."""
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
+    """Nobody listens there, but for a server that is told to: a socket keeps it from all others (tests/support/postgres.py)."""
+    kept = socket.socket()
+    kept.bind(("127.0.0.1", 0))
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    unittest.addModuleCleanup(kept.close)
+    return kept.getsockname()[1]
 
 
 class CommandTest(unittest.TestCase):

@@ -91,8 +91,9 @@ class Nodes(unittest.TestCase):
     def start(self, name, *flags, demo=True, listen=None):
         state = os.path.join(self.folder, name + ".state")
         os.makedirs(state, exist_ok=True)
+        patience = () if "--cluster-patience" in flags else ("--cluster-patience", f"{int(LIMIT)}s")  # a busy machine takes over later
         server = Server("--cluster-node", name, "--store", self.store, "--cluster-state", state, "--store-require", "any", "--cluster-listen",
-                        listen or f"unix://{self.folder}/{name}.nodes", "--admin", f"unix://{state}/admin", *flags,
+                        listen or f"unix://{self.folder}/{name}.nodes", "--admin", f"unix://{state}/admin", *patience, *flags,
                         listen=(f"unix://{self.folder}/{name}",), demo=demo)
         self.addCleanup(server.discard)
         server.admin = Admin(f"unix://{state}/admin")

@@ -54,8 +54,10 @@ class Python(clients.Clients, unittest.TestCase):
                 self.assertEqual(ended.stdout, "" if how == "exit_code" else "end\n")
 
     def test_what_happens_to_the_connection_is_told(self):
-        with clients.socket.create_server(("127.0.0.1", 0)) as free:
-            nobody = "ergon://127.0.0.1:%d" % free.getsockname()[1]
+        silent = clients.socket.socket()  # it listens to nobody, and keeps the port from others
+        self.addCleanup(silent.close)
+        silent.bind(("127.0.0.1", 0))
+        nobody = "ergon://127.0.0.1:%d" % silent.getsockname()[1]
         path = os.path.join(self.folder, "told")
         servers = [clients.Server(listen=("unix://" + path,))]
         self.addCleanup(lambda: servers[-1].discard())

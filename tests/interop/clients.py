@@ -496,9 +496,9 @@ class Clients:
         self.play("watch", self.tcp)
 
     def test_a_client_that_is_closed_or_cannot_connect(self):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            nobody = "ergon://127.0.0.1:%d" % free.getsockname()[1]
-        self.play("closed", self.unix, nobody=nobody)
+        with socket.socket() as silent:  # it listens to nobody, and keeps the port from others
+            silent.bind(("127.0.0.1", 0))
+            self.play("closed", self.unix, nobody="ergon://127.0.0.1:%d" % silent.getsockname()[1])
 
     def test_rubbish_harms_only_its_connection(self):
         rubbish = Rubbish()
