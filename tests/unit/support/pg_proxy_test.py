@@ -181,7 +181,7 @@ class Orders(unittest.TestCase):
     def test_a_program_gives_orders(self):
         program = os.path.join(SUPPORT, "with_postgres.py")
         done = subprocess.run([sys.executable, program, "--proxy", "--", sys.executable, "-c", BY_ORDERS],
-                              capture_output=True, text=True, timeout=ending.LIMIT, check=False)
+                              capture_output=True, text=True, timeout=4 * ending.LIMIT, check=False)
         self.assertEqual(done.stdout.split("\n"), ["ok Q CZ", "ok", "ok", "ok", "ok", "[(1,)]", ""], done.stderr)
 
 

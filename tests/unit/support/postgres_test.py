@@ -142,7 +142,7 @@ class Standbys(unittest.TestCase):
 
 def run_with(*words, env=None):
     return subprocess.run([sys.executable, os.path.join(SUPPORT, "with_postgres.py"), *words], capture_output=True, text=True,
-                          timeout=ending.LIMIT, env=env, check=False)
+                          timeout=4 * ending.LIMIT, env=env, check=False)
 
 
 @ending.needs(postgres.missing())
