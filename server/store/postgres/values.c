@@ -160,15 +160,48 @@ static void put_element(struct values *v, const struct store_column *column, con
     memcpy(v->at + at, &len, sizeof len);
 }
 
+static bool is_null(const struct store_column *c, const void *row)
+{
+    const void *field = (const char *)row + c->at;
+    switch (c->kind) {
+    case COLUMN_U64:
+        return *(const uint64_t *)field == 0;
+    case COLUMN_U32:
+        return *(const uint32_t *)field == 0;
+    case COLUMN_U8:
+        return *(const uint8_t *)field == 0;
+    case COLUMN_TEXT:
+    case COLUMN_BLOB:
+        return ((const struct span *)field)->len == 0;
+    case COLUMN_NAME:
+        break;
+    }
+    return false;
+}
+
+static bool all_null(const struct store_column *column, const void *const *rows, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++)
+        if (!is_null(column, rows[n]))
+            return false;
+    return true;
+}
+
 /* Arrays have their dimensions, whether a NULL may be in them, and the type; each element has its
- * length before it, NULL -1. */
+ * length before it, NULL -1.  A column of NULLs alone is an empty array, for unnest() fills it up,
+ * and the server reads each array, value by value: most columns of most batches are such ones. */
 void values_array(struct values *v, const struct store_column *column, const void *const *rows,
                   uint32_t count, const struct row_names *names, bool clean)
 {
+    bool empty = all_null(column, rows, count);
     begin_param(v, type_array(column));
-    put32(v, 1);
-    put32(v, 1);
+    put32(v, empty ? 0 : 1);
+    put32(v, empty ? 0 : 1);
     put32(v, type_scalar(column));
+    if (empty) {
+        end_param(v, false);
+        return;
+    }
     put32(v, count);
     put32(v, 1);
     for (uint32_t n = 0; n < count; n++)

@@ -24,8 +24,14 @@ static const char *const texts[] = {
     "SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], "
     "$6::bytea[])",
     "DELETE FROM ergon.lives WHERE id = ANY ($1::bigint[])",
-    "DELETE FROM ergon.submissions WHERE id = ANY ($1::bigint[])"};
-static const char *const names[] = {"put", "end", "remove_life", "remove"};
+    "DELETE FROM ergon.submissions WHERE id = ANY ($1::bigint[])",
+    "INSERT INTO ergon.options (id, backoff_ns, backoff_max_ns, jitter, keep_ns, keep_size) SELECT "
+    "* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], "
+    "$6::bigint[])",
+    "DELETE FROM ergon.options WHERE id = ANY ($1::bigint[])"};
+static const char *const names[] = {"put",    "end",         "remove_life",
+                                    "remove", "put_options", "remove_options"};
+enum { STATEMENTS = sizeof texts / sizeof *texts };
 
 static void check(struct bare_client *c, int good)
 {
@@ -41,7 +47,10 @@ struct bare_client *bare_open(const char *url)
     c->pg = PQconnectdb(url);
     c->at = malloc(ROOM);
     check(c, PQstatus(c->pg) == CONNECTION_OK && c->at);
-    for (int n = 0; n < 4; n++)
+    /* As the driver: a plan of an empty table would read all of it ever after. */
+    PQclear(PQexec(c->pg, "SET enable_seqscan = off; SET enable_hashjoin = off; "
+                          "SET enable_mergejoin = off; SET plan_cache_mode = force_generic_plan"));
+    for (int n = 0; n < STATEMENTS; n++)
         PQclear(PQprepare(c->pg, names[n], texts[n], 0, NULL));
     check(c, PQenterPipelineMode(c->pg));
     return c;
@@ -121,27 +130,65 @@ static void commit(struct bare_client *c)
     }
 }
 
-void bare_run(struct bare_client *c, enum bare_kind kind, uint64_t from, uint32_t count)
+static void begin(struct bare_client *c, uint64_t from, uint32_t count)
 {
-    static const uint8_t params[PARAMS] = {0xc4, PARAMS - 2};
     c->len = 0;
     c->columns = 0;
     numbers(c, from, 1, count);
-    if (kind == BARE_PUT) {
-        bytes(c, TEXT, "resize", 6, count);
-        bytes(c, TEXT, "anonymous", 9, count);
-        bytes(c, TEXT, "replicated", 10, count);
-        numbers(c, 1700000000000000000u + from, 1, count);
-        bytes(c, BYTEA, params, sizeof params, count);
-    } else if (kind == BARE_END) {
-        bytes(c, TEXT, "done", 4, count);
-        numbers(c, 1, 0, count);
-        numbers(c, 1700000000000000000u, 0, count);
-        numbers(c, 1700000000000000000u, 0, count);
-        bytes(c, BYTEA, params, 16, count);
-    }
-    send(c, names[kind]);
+}
+
+static void put(struct bare_client *c, uint64_t from, uint32_t count)
+{
+    static const uint8_t params[PARAMS] = {0xc4, PARAMS - 2};
+    begin(c, from, count);
+    bytes(c, TEXT, "resize", 6, count);
+    bytes(c, TEXT, "anonymous", 9, count);
+    bytes(c, TEXT, "replicated", 10, count);
+    numbers(c, 1700000000000000000u + from, 1, count);
+    bytes(c, BYTEA, params, sizeof params, count);
+    send(c, "put");
+}
+
+static void put_options(struct bare_client *c, uint64_t from, uint32_t count)
+{
+    static const uint64_t options[] = {1000000000, 3600000000000, 50, 250000000, 1048576};
+    begin(c, from, count);
+    for (unsigned n = 0; n < sizeof options / sizeof *options; n++)
+        numbers(c, options[n], 0, count);
+    send(c, "put_options");
+}
+
+static void put_end(struct bare_client *c, uint64_t from, uint32_t count)
+{
+    static const uint8_t result[16] = {0xc4, 14};
+    begin(c, from, count);
+    bytes(c, TEXT, "done", 4, count);
+    numbers(c, 1, 0, count);
+    numbers(c, 1700000000000000000u, 0, count);
+    numbers(c, 1700000000000000000u, 0, count);
+    bytes(c, BYTEA, result, sizeof result, count);
+    send(c, "end");
+}
+
+static void put_away(struct bare_client *c, uint64_t from, uint32_t count, bool options)
+{
+    begin(c, from, count);
+    send(c, "remove_life");
+    if (options)
+        send(c, "remove_options");
+    send(c, "remove");
+}
+
+void bare_run(struct bare_client *c, enum bare_kind kind, uint64_t from, uint32_t count,
+              bool options)
+{
+    if (kind == BARE_PUT)
+        put(c, from, count);
+    if (kind == BARE_PUT && options)
+        put_options(c, from, count);
+    if (kind == BARE_END)
+        put_end(c, from, count);
     if (kind == BARE_REMOVE)
-        send(c, "remove");
+        put_away(c, from, count, options);
     commit(c);
 }

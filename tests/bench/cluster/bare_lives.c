@@ -1,4 +1,5 @@
-/* Whole lives of tasks by a client that does nothing else: put, end and remove, a commit each.
+/* Whole lives of tasks, with options, by a client that does nothing else: put, end and remove, a
+ * commit each.
  *
  *     bench_cluster_bare URL BATCH SECONDS
  *
@@ -19,7 +20,7 @@ static double window(struct bare_client *c, uint32_t batch, double seconds)
 
     for (; clock_monotonic() < until; lives += batch, next_id += batch)
         for (int kind = BARE_PUT; kind <= BARE_REMOVE; kind++)
-            bare_run(c, (enum bare_kind)kind, next_id, batch);
+            bare_run(c, (enum bare_kind)kind, next_id, batch, true);
     return (double)lives * 1e9 / (double)(clock_monotonic() - began);
 }
 

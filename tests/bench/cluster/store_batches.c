@@ -108,7 +108,7 @@ static void run_bare(const struct stream *s, uint32_t batches)
 {
     for (uint32_t n = 0; n < batches; n++, next_id += BATCH)
         for (int kind = BARE_PUT; kind <= (s->lives ? BARE_REMOVE : BARE_PUT); kind++)
-            bare_run(s->bare, (enum bare_kind)kind, next_id, BATCH);
+            bare_run(s->bare, (enum bare_kind)kind, next_id, BATCH, false);
 }
 
 static double measure(const struct stream *s)
