@@ -6,10 +6,16 @@ lose power), under load and faults drawn at random.  At the end the checker says
     ERGON_SEED      of which random numbers; drawn, and printed
     ERGON_FAULTS    names of faults; all
     ERGON_LAX=1     the control: replication is asynchronous, and says that it is not; the checker has to find losses
+
+Several may run on one machine at the same time.  Where something was broken, the logs and what clients saw are kept in
+build/cluster/SEED.
 """
+import glob
+import json
 import logging
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -80,10 +86,23 @@ def put_cron(cluster):
 
 def under_load(cluster, seed, break_it):
     """The exit status.  `break_it(history)` breaks the cluster, and returns texts of what it found wrong itself."""
-    history = checker.History()
+    history, tasks = checker.History(), {}
     for node in cluster.nodes:
         node.restarts = None
     cluster.start()
+    try:
+        found = broken(cluster, seed, history, tasks, break_it)
+    except Exception:
+        keep(cluster, seed, history, tasks)
+        raise
+    say(history, tasks, found)
+    if found:
+        keep(cluster, seed, history, tasks)
+    return 1 if found else 0
+
+
+def broken(cluster, seed, history, tasks, break_it):
+    """Texts of what of the promise was broken.  Puts into `tasks` what is known of each in the end."""
     clients = load.of(cluster.nodes, history, seed)
     for client in clients:
         client.start()
@@ -98,7 +117,8 @@ def under_load(cluster, seed, break_it):
     owner = cluster.wait_owner()
     owner.kill()  # what is said from now on is read from the rows
     cluster.wait_owner(besides=[owner])
-    tasks, audit = final(cluster, history)
+    in_the_end, audit = final(cluster, history)
+    tasks.update(in_the_end)
     for client in clients:
         client.stop()
     found += checker.violations(history, tasks)
@@ -108,8 +128,22 @@ def under_load(cluster, seed, break_it):
     for node in cluster.nodes:
         found += [f"node {node.name} ended with {status}" for status in node.statuses if status not in USUAL]
         found += [f"node {node.name} said: {line}" for line in node.log().splitlines() if "Assertion" in line]
-    say(history, tasks, found)
-    return 1 if found else 0
+    return found
+
+
+def keep(cluster, seed, history, tasks):
+    """Copies the logs, and writes down what clients saw, each moment in seconds of one clock: `clock` says which time it was."""
+    folder = os.path.join(os.environ["ERGON_BUILD"], "cluster", str(seed))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for node in cluster.nodes:
+        shutil.copy(os.path.join(node.folder, "log"), os.path.join(folder, node.name + ".log"))
+    for log in glob.glob(os.path.join(cluster.engine.folder.path, "*.log")):
+        shutil.copy(log, folder)
+    seen = {name: value for name, value in vars(history).items() if isinstance(value, list)}
+    with open(os.path.join(folder, "history.json"), "w") as out:
+        json.dump({"clock": [time.monotonic(), time.time()], **seen, "tasks": tasks}, out, default=sorted)
+    print(f"logs and history: {folder}", flush=True)
 
 
 def say(history, tasks, found):

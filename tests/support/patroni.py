@@ -37,6 +37,10 @@ def missing_for_namespaces():
     return missing() or network.lacking()
 
 
+class Refused(AssertionError):
+    """Patroni does not do what it was asked for."""
+
+
 class Program:
     """A process in a folder of its own, with a log beside it, on a machine or on this one."""
 
@@ -110,6 +114,12 @@ class Member(postgres.Reached, Program):
     def kill_postgres(self):
         """kill -9 of the postmaster and its backends: Patroni lives, and starts it again or fails over."""
         ending.kill_below(os.path.join(self.folder, "data"))
+
+    def make_anew(self):
+        """It loses its data, and copies that of the primary."""
+        self.kill()
+        shutil.rmtree(os.path.join(self.folder, "data"))
+        self.start()
 
     def ask(self, path):
         """What the Patroni of this member says by HTTP, from JSON; None where it does not answer."""
@@ -240,19 +250,28 @@ class Cluster:
         def stream():
             primary = self.primary()
             wanted = number if number is not None else sum(member.is_running() for member in self.members) - 1
-            sql = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' AND application_name = ANY (%s)"
-            names = [member.name for member in self.members]  # and not pg_basebackup, of a standby to be
             try:
-                streaming = len(primary.query(sql, (names,))) if primary is not None else -1
+                streaming = len(self.streaming(primary)) if primary is not None else -1
             except postgres.psycopg2.Error:  # it is just being stopped
                 return False
             return streaming >= wanted and (wanted == 0 or not self.rules["synchronous_mode"] or self.knows_standby())
         eventually(stream, lambda: f"the standbys stream:\n{self.logs()}", limit)
 
+    def streaming(self, primary):
+        """The names of members that stream from it, and not of pg_basebackup, of a standby to be."""
+        sql = "SELECT application_name FROM pg_stat_replication WHERE state = 'streaming' AND application_name = ANY (%s)"
+        return [name for (name,) in primary.query(sql, ([member.name for member in self.members],))]
+
+    def stuck(self):
+        """The standbys that run and do not stream."""
+        primary = self.wait_primary()
+        names = self.streaming(primary)
+        return [member for member in self.members if member is not primary and member.is_running() and member.name not in names]
+
     # What is done to it.
 
     def switchover(self, to=None):
-        """A planned change; returns the new primary when it takes writes."""
+        """A planned change; returns the new primary when it takes writes.  Raises Refused."""
         old = self.wait_primary()
         wrapper, user = ([], ending.as_account()) if old.machine is None else (old.machine.wrapper(account=True), {})
         done = subprocess.run([*wrapper, "patronictl", "-c", old.config, "switchover", "--master", old.name,
@@ -260,7 +279,7 @@ class Cluster:
                               timeout=FAILOVER, env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}, check=False,
                               cwd=old.folder, **user)
         if done.returncode != 0 or "Successfully" not in done.stdout:
-            raise AssertionError(f"patronictl ended with {done.returncode}:\n{done.stdout}{done.stderr}\n{self.logs()}")
+            raise Refused(f"patronictl ended with {done.returncode}:\n{done.stdout}{done.stderr}\n{self.logs()}")
         return self.wait_primary(besides=[old])
 
     def cut(self, member, other=None, tag=0):
