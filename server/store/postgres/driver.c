@@ -154,7 +154,7 @@ static void postgres_begin(void *driver, struct store_batch *batch)
     if (s->fenced || !s->epoch)
         outcome_all(s, STORE_FENCED);
     else if (s->broken != STORE_OK)
-        outcome_all(s, s->broken);
+        outcome_unsent(s, s->broken);
 }
 
 static struct store_batch *postgres_ended(void *driver)

@@ -145,6 +145,8 @@ void outcome_failed(struct postgres_store *s);
 void outcome_next(struct postgres_store *s, enum store_error error);
 /* Everything that has begun comes back with this error, or STORE_UNSURE. */
 void outcome_all(struct postgres_store *s, enum store_error error);
+/* Only what has not been sent comes back with this error. */
+void outcome_unsent(struct postgres_store *s, enum store_error error);
 /* Sets the place where the next unit begins back to that one. */
 void outcome_again(struct postgres_store *s, const struct unit *unit);
 

@@ -154,6 +154,15 @@ void outcome_next(struct postgres_store *s, enum store_error error)
     s->next_op = 0;
 }
 
+void outcome_unsent(struct postgres_store *s, enum store_error error)
+{
+    for (; s->next_batch < s->begun_count; s->next_batch++, s->next_op = 0) {
+        struct store_batch *batch = s->begun[s->next_batch].batch;
+        struct unit rest = {.batch = batch, .from = s->next_op, .count = batch->count - s->next_op};
+        end(s, &rest, error);
+    }
+}
+
 /* Of all that has begun and has no outcome yet: what is sent comes first. */
 void outcome_all(struct postgres_store *s, enum store_error error)
 {
@@ -162,11 +171,7 @@ void outcome_all(struct postgres_store *s, enum store_error error)
         end(s, &unit, s->unsure ? STORE_UNSURE : error);
     }
     s->unsure = false;
-    for (; s->next_batch < s->begun_count; s->next_batch++, s->next_op = 0) {
-        struct store_batch *batch = s->begun[s->next_batch].batch;
-        struct unit rest = {.batch = batch, .from = s->next_op, .count = batch->count - s->next_op};
-        end(s, &rest, error);
-    }
+    outcome_unsent(s, error);
     s->suspects = (struct suspects){0};
 }
 

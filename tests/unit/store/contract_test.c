@@ -665,6 +665,21 @@ POSTGRES_TEST(a_right_that_is_taken_away)
     expect_rows(w, 1);
 }
 
+/* The batch fails as those before it, and the outcome of the try remains the try's. */
+POSTGRES_TEST(a_batch_begins_while_the_broken_store_is_tried)
+{
+    contract_sql(w, "REVOKE INSERT ON ergon.submissions FROM ergon");
+    freeze(w);
+    assert_int_equal(contract_do(w, client_put(1, "echo")), STORE_READ_ONLY);
+    contract_until(w, WAITING, "1\n");
+    assert_int_equal(contract_do(w, client_put(2, "echo")), STORE_READ_ONLY);
+    thaw(w);
+    contract_sql(w, "GRANT INSERT ON ergon.submissions TO ergon");
+    for (uint64_t id = 100; contract_do(w, client_put(id, "echo")) != STORE_OK; id++)
+        assert_in_range(id, 100, 100000);
+    expect_rows(w, 1);
+}
+
 POSTGRES_TEST(what_is_not_replicated_is_refused)
 {
     struct store_op *first = client_put(2, "echo"), *second = client_put(5, "echo");
