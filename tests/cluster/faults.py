@@ -18,7 +18,7 @@ SAID = 60  # seconds between two lines that say how many there were
 LASTS = (0.2, 1, 3, 12)  # seconds that something is broken
 FORSAKEN = 10  # seconds after which an owner gives up a connection on which no answer comes
 PAUSES = (0.5, 4)  # seconds between two faults of a thread
-STUCK = 90  # seconds after which a standby that does not stream is made anew
+STUCK = 60  # seconds after which a standby that does not stream is made anew
 RECOVERY = 300  # seconds within which all works again after a fault
 LEAPS = (1500, 3000, 7000, 30000)  # ms; from 10 s on a node does not own
 
@@ -199,14 +199,20 @@ class OfEngine(Faults):
     tag = 2
 
     def _recover(self):
-        """Two members may begin a timeline of the same number, one after the other, the first of them for a moment and without a
-        standby.  Patroni 3.0 does not notice that it can never follow the second; its operator does (patronictl reinit)."""
+        """Does for Patroni 3.0 what its operator has to do.  Two members may begin a timeline of the same number, one after the
+        other, the first for a moment and without a standby: it never follows the second (patronictl reinit).  And a primary
+        whose watch of etcd has ended unnoticed names no synchronous standby any more (systemctl restart patroni)."""
         try:
             self._engine.wait_standbys(limit=STUCK)
         except AssertionError:
-            for member in self._engine.stuck():
+            stuck = self._engine.stuck()
+            for member in stuck:
                 print(f"{time.strftime('%H:%M:%S')} {member.name} follows nobody, and is made anew", flush=True)
                 member.make_anew()
+            if not stuck:
+                primary = self._engine.wait_primary()
+                print(f"{time.strftime('%H:%M:%S')} {primary.name} names no standby, and its Patroni is restarted", flush=True)
+                primary.restart_patroni()
             self._engine.wait_standbys(limit=RECOVERY)
 
     def _standby(self):
@@ -406,4 +412,5 @@ def draw(engine, cluster, history, seed, seconds, wanted):
     done = {name: count for kind in kinds for name, count in sorted(kind.done.items())}
     print(" ".join(f"{name}={count}" for name, count in done.items()))
     print(f"{sum(done.values())} faults, one in {(time.monotonic() - begun) / max(sum(done.values()), 1):.1f} s", flush=True)
-    return [f"{type(kind.failure).__name__}: {kind.failure}" for kind in kinds if kind.failure is not None]
+    failures = [kind.failure for kind in kinds if kind.failure is not None]
+    return [f"{type(failure).__name__}: {str(failure).partition(chr(10))[0]}" for failure in failures]

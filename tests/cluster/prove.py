@@ -52,7 +52,7 @@ def pages(client):
             return
 
 
-def final(cluster, history):
+def final(cluster, history, attempts=False):
     """{id: what task.list says} and the audit, once all have ended or the time is over."""
     end = time.monotonic() + RECOVERED
     with ergon_client.Client(cluster.wait_owner().url, timeout=60) as client:
@@ -62,9 +62,9 @@ def final(cluster, history):
             if time.monotonic() > end or all(tasks[id]["state"] in checker.ENDED for id in wanted & set(tasks)):
                 break
             time.sleep(1)
-        for id in {task.id for task in history.acknowledged if task.limit} & set(tasks):
-            attempts = client.request("task.get", [id, {"attempts": True, "result": False}], again=True)["attempts"]
-            tasks[id]["accepted"] = {a["attempt"] for a in attempts if a["outcome"] in checker.ACCEPTED}
+        for id in {task.id for task in history.acknowledged if task.limit and attempts} & set(tasks):
+            of_task = client.request("task.get", [id, {"attempts": True, "result": False}], again=True)["attempts"]
+            tasks[id]["accepted"] = {a["attempt"] for a in of_task if a["outcome"] in checker.ACCEPTED}
         return tasks, client.request("server.audit", again=True)
 
 
@@ -117,7 +117,7 @@ def broken(cluster, seed, history, tasks, break_it):
     owner = cluster.wait_owner()
     owner.kill()  # what is said from now on is read from the rows
     cluster.wait_owner(besides=[owner])
-    in_the_end, audit = final(cluster, history)
+    in_the_end, audit = final(cluster, history, attempts=True)
     tasks.update(in_the_end)
     for client in clients:
         client.stop()

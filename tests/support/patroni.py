@@ -94,7 +94,8 @@ class Member(postgres.Reached, Program):
         ending.write(self.config, json.dumps(self.configuration(cluster)))  # JSON is YAML
 
     def configuration(self, cluster):
-        local = {"unix_socket_directories": self.folder, "cluster_name": self.name}
+        local = {"unix_socket_directories": self.folder, "cluster_name": self.name, "archive_mode": "on",
+                 "archive_command": f"case %f in *.history) cp %p {cluster.timelines}/%f;; esac"}
         return {
             "scope": SCOPE, "name": self.name,
             "restapi": {"listen": f"{self.address}:{self.rest}", "connect_address": f"{self.address}:{self.rest}"},
@@ -105,6 +106,7 @@ class Member(postgres.Reached, Program):
                 "data_dir": os.path.join(self.folder, "data"), "bin_dir": postgres.programs(),
                 "pgpass": os.path.join(self.folder, "pgpass"), "use_unix_socket": True,
                 "remove_data_directory_on_diverged_timelines": True, "parameters": local,
+                "recovery_conf": {"restore_command": f"test -e {cluster.timelines}/%f && cp {cluster.timelines}/%f %p"},
                 "authentication": {"superuser": {"username": postgres.ADMIN, "password": cluster.roles[postgres.ADMIN]},
                                    "replication": {"username": "replicator", "password": cluster.roles["replicator"]}},
                 "pg_hba": ["local all all trust", "host all all all scram-sha-256", "host replication all all scram-sha-256"],
@@ -119,6 +121,12 @@ class Member(postgres.Reached, Program):
         """It loses its data, and copies that of the primary."""
         self.kill()
         shutil.rmtree(os.path.join(self.folder, "data"))
+        self.start()
+
+    def restart_patroni(self):
+        """PostgreSQL goes on meanwhile."""
+        self.process.kill()
+        self.process.wait(ending.LIMIT)
         self.start()
 
     def ask(self, path):
@@ -188,6 +196,8 @@ class Cluster:
             raise RuntimeError(lacks)
         self.folder = ending.Folder("ergon-patroni-", parent)
         self.password_file = ending.write(os.path.join(self.folder.path, "passwords"), "")
+        # Else two members may begin timelines of one number, and the first confirms what it does not have.
+        self.timelines = ending.make_folder(self.folder.path, "timelines")
         self.roles = {postgres.ADMIN: secrets.token_hex(16), "replicator": secrets.token_hex(16)}
         self.settings = {
             "fsync": "on" if fsync else "off", "full_page_writes": "on" if fsync else "off", "shared_buffers": "32MB",
