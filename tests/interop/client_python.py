@@ -749,7 +749,7 @@ async def events():
     check.assertEqual(lines[-2:], [("INFO", "ergon: connected to "), ("INFO", "ergon: closed the connection to ")])
     said.lines.clear()
     ergon = aio.Client(nobody, backoff=(0.001, 0.01), **said.callbacks())
-    waiting = asyncio.create_task(ergon.call("echo", 1, timeout=0.2))
+    waiting = asyncio.create_task(ergon.call("echo", 1, timeout=1))
     for _ in range(3):
         check.assertEqual(await said.next(nobody), ("refused", "connection refused"))
     check.assertIn("connection refused", (await fails("TIMEOUT", waiting)).text)
@@ -794,7 +794,7 @@ def events_blocking(nobody):
         told.put((event.event, event.reason))
     ergon = ergon_client.Client(nobody, on_refused=refused)
     with check.assertRaises(ergon_client.TimedOut):
-        ergon.call("echo", 1, timeout=timedelta(milliseconds=50))
+        ergon.call("echo", 1, timeout=timedelta(milliseconds=500))
     check.assertEqual(told.get(timeout=50), ("refused", "connection refused"))
     ergon.close()
 
