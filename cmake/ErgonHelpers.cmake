@@ -155,7 +155,7 @@ endfunction()
 
 function(ergon_test_properties name timeout labels)
     if(NOT timeout)
-        set(timeout 120)
+        set(timeout 300) # for a machine that is several times slower than ours, or has much beside it
     endif()
     if(ERGON_SANITIZE) # and others beside it: a multiple of what it takes elsewhere
         math(EXPR timeout "${timeout} * 4")
