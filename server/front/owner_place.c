@@ -114,10 +114,13 @@ void owner_finder_look(struct owner_finder *f)
     f->roles.view(f->roles.cluster, &next->view);
     find(next);
     pthread_mutex_lock(&f->lock);
+    bool moved = !owner_place_same(&f->place, next);
     next->version = f->place.version + 1;
     f->place = *next;
     pthread_mutex_unlock(&f->lock);
     free(next);
+    if (moved)
+        owner_finder_note(f, ""); /* it was about a former owner */
     for (uint32_t i = 0; i < f->count; i++)
         ao_post(f->handles[i], AO_POST_MESSAGE);
 }

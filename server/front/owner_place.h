@@ -43,7 +43,8 @@ void owner_finder_free(struct owner_finder *f); /* NULL is fine */
 /* The thread's work at each change; blocks.  For tests without the thread. */
 void owner_finder_look(struct owner_finder *f);
 
-/* Writes into this node's row why it cannot reach the owner; empty: it can.  Any thread. */
+/* Writes into this node's row why it cannot reach the owner, until another one owns; empty: it can.
+ * Any thread. */
 void owner_finder_note(struct owner_finder *f, const char *why);
 
 /* For cluster_on_change(); `arg` is the finder.  Any thread; does not wait. */

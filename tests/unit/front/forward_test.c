@@ -447,6 +447,16 @@ FRONT_TEST(an_owner_that_cannot_be_reached_is_named)
     assert_string_equal(note, "");
 }
 
+FRONT_TEST(a_note_about_an_owner_ends_with_it)
+{
+    unreachable = true;
+    stage_ask(&peer, 1, "task.list", "[]");
+    stage_run_ms(net.v.now / AO_MS(1) + 100);
+    assert_string_equal(note, "cannot reach the owner: Connection refused");
+    owns(CLUSTER_OWNER, "b", 2);
+    assert_string_equal(note, "");
+}
+
 /* Else each of them would try a session, again and again. */
 FRONT_TEST(clients_of_an_owner_that_cannot_be_reached_try_one_at_a_time)
 {
