@@ -386,8 +386,8 @@ void store_release(struct store *s);          /* after a batch of takes */
  * engine, so the stop waits for it as for one that is away. */
 void store_doubt(struct store *s);
 /* After the client's run has ended: what was pushed is committed, then the thread ends.  What comes
- * back can still be taken.  Blocks; for about a second where its engine is away, and for six where
- * it became silent just before. */
+ * back can still be taken.  Blocks; for about a second where its engine is away, and for two where
+ * it does not answer. */
 void store_stop(struct store *s);
 
 /* Any thread; each number by itself. */

@@ -92,7 +92,8 @@ struct store {
     ao_time steady_at;         /* when the log says that it works; AO_NEVER: it does not */
     ao_time stops_since;       /* monotonic; 0: it does not */
     ao_time away_since;        /* its engine is; 0: it is not */
-    ao_time give_up_at;        /* since both are so; AO_NEVER: they are not */
+    ao_time answered_at;       /* monotonic: when a batch ended last; 0: none has */
+    ao_time give_up_at;        /* while it stops and its engine is away or silent; else AO_NEVER */
     bool gave_up;              /* the driver is not called any more */
     bool ending;               /* the stop was seen, so this round takes the last of all */
     int wake_fd;               /* for drivers that wait themselves; -1: they do not */

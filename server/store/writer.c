@@ -16,7 +16,8 @@ enum {
     RETRY_MS = 1,        /* the lane to the client is full: how long until the next try */
     STEADY_RETRIES = 10, /* a trouble is over when nothing failed for so many `retry` */
     STOP_PATIENCE = 5,   /* s: a store that stops waits so long for an engine that is away... */
-    AWAY_PATIENCE = 1    /* s: ...and at least so long after it went away */
+    AWAY_PATIENCE = 1,   /* s: ...and at least so long after it went away */
+    SILENT_PATIENCE = 2  /* s: ...and so long for one that has a batch and ends none */
 };
 
 /* --- What the driver says of itself --- */
@@ -206,6 +207,7 @@ static bool end_batch(struct store *s)
     s->first = (s->first + 1) % s->driver->batches;
     s->under_way--;
     s->away_since = 0; /* it answers */
+    s->answered_at = clock_monotonic();
     commits(s, s->under_way > 0);
     give_back(s, b);
     return true;
@@ -400,6 +402,9 @@ static void give_up(struct store *s)
  * silent since then. */
 static ao_time give_up_time(const struct store *s)
 {
+    bool elsewhere = s->driver->wait != NULL;
+    if (s->stops_since > 0 && s->away_since == 0 && s->under_way > 0 && elsewhere)
+        return larger(s->stops_since, s->answered_at) + AO_S(SILENT_PATIENCE);
     if (s->stops_since == 0 || s->away_since == 0)
         return AO_NEVER;
     ao_time later = larger(s->stops_since, s->away_since) + AO_S(AWAY_PATIENCE);

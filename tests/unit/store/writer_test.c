@@ -386,6 +386,16 @@ WRITER_TEST(a_stop_while_the_engine_is_away_leaves_open_what_is_under_way)
     assert_string_equal(w->errors, expected);
 }
 
+/* Nobody knows yet that it is away. */
+WRITER_TEST(a_stop_does_not_wait_for_an_engine_that_is_silent)
+{
+    push(w, STORE_PUT);
+    until(w, one_under_way);
+    client_close(&w->client);
+    const char expected[] = {'a' + STORE_UNSURE, '\0'};
+    assert_string_equal(w->errors, expected);
+}
+
 WRITER_TEST(a_load_waits_for_the_batches_before_it)
 {
     push(w, STORE_PUT);
