@@ -1,6 +1,7 @@
 #include "server/membership.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +265,49 @@ void membership_watch(struct membership *m, struct health *health)
     health_cluster(health, "no node owns the tasks");
 }
 
+/* ---- waiting for the database before this node serves ---- */
+
+/* By a handler, since the first process of a container gets no signal without one. */
+static void leave_at_once(int signal)
+{
+    (void)signal;
+    _exit(0);
+}
+
+static void handle_stops(void (*handler)(int signal))
+{
+    const struct sigaction action = {.sa_handler = handler};
+
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+static void mask_stops(int how)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(how, &set, NULL);
+}
+
+void membership_wait_begins(const struct membership *m)
+{
+    if (!m)
+        return;
+    handle_stops(leave_at_once);
+    mask_stops(SIG_UNBLOCK);
+}
+
+void membership_wait_ends(const struct membership *m)
+{
+    if (!m)
+        return;
+    mask_stops(SIG_BLOCK);
+    handle_stops(SIG_DFL);
+}
+
 /* ---- its life ---- */
 
 int membership_start(struct membership *m, struct store *store, struct jobs *jobs, char *error,
@@ -272,7 +316,10 @@ int membership_start(struct membership *m, struct store *store, struct jobs *job
     m->store = store;
     m->jobs = jobs;
     cluster_on_change(m->cluster, changed, m);
-    return cluster_start(m->cluster, m->address, error, size);
+    membership_wait_begins(m);
+    int rc = cluster_start(m->cluster, m->address, error, size);
+    membership_wait_ends(m);
+    return rc;
 }
 
 void membership_stop(struct membership *m)

@@ -24,6 +24,12 @@ struct cluster *membership_cluster(struct membership *m); /* NULL of NULL */
 void membership_set_store(const struct membership *m, struct store_options *options);
 const struct jobs_cluster *membership_jobs(struct membership *m);
 
+/* Before a node serves it waits for its database, for some seconds, and has nothing to stop.
+ * Between the two calls SIGTERM and SIGINT, which are blocked otherwise, end the process with
+ * status 0.  NULL is fine. */
+void membership_wait_begins(const struct membership *m);
+void membership_wait_ends(const struct membership *m);
+
 /* Where other nodes reach this one, in place of cluster.address or cluster.listen: before the
  * start; copied. */
 void membership_set_address(struct membership *m, const char *address);

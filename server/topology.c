@@ -202,7 +202,9 @@ static int open_store(struct topology *t, const struct config *c, char *error, s
             return -1;
         membership_set_store(t->membership, &options);
     }
+    membership_wait_begins(t->membership);
     t->store = store_open(&options, error, size);
+    membership_wait_ends(t->membership);
     return t->store ? 0 : -1;
 }
 

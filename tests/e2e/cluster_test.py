@@ -17,12 +17,13 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import unittest
 
 from admin_client import Admin
-from harness import ERGOND, NOT_FOUND, OK, REMOTE, SOURCE, RemoteError, Server, eventually, run_ergon, scratch
+from harness import ERGOND, LIMIT, NOT_FOUND, OK, REMOTE, SOURCE, RemoteError, Server, eventually, run_ergon, scratch
 
 sys.path.append(os.path.join(SOURCE, "tests", "support"))
 import postgres  # noqa: E402
@@ -281,6 +282,23 @@ class ClusterTest(unittest.TestCase):
         self.assertIn("the tasks are not handed over", owner.log_text())
         self.engine.primary.thaw()
         self.assertEqual(self.kept(self.owner(self.start("c"), epoch=2)), ids)
+
+    def test_a_start_that_waits_for_a_database_is_ended_at_once(self):
+        """Its store waits for that first, then the node as a member."""
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
+        listener.listen(64)
+        for waits in 1, 2:
+            node = subprocess.Popen([ERGOND, "--cluster", "test", "--cluster-node", "a", "--store",
+                                     f"postgresql:///tasks?host={self.folder}", "--cluster-state", self.folder, "--listen",
+                                     f"unix://{self.folder}/socket"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(node.kill)
+            connections = [listener.accept() for _ in range(waits)]
+            node.send_signal(signal.SIGTERM)
+            self.assertEqual(node.wait(LIMIT), 0)
+            for connection, _ in connections:
+                connection.close()
 
 
 if __name__ == "__main__":
