@@ -238,6 +238,7 @@ static json_t *server_model(const struct step *s)
         {"cluster", "role", "role"},
         {"cluster", "owner", "owner"},
         {"cluster", "epoch", "epoch"},
+        {"cluster", "moving_from", "moving_from"},
         {"workers", "registered", "workers"},
         {"workers", "slots", "slots"},
         {"workers", "out", "out"},

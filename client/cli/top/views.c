@@ -452,11 +452,15 @@ static void say_store(struct frame *f, const json_t *s)
 static void say_cluster(struct frame *f, const json_t *s)
 {
     const char *node = json_text(s, "node"), *owner = json_text(s, "owner");
+    const char *from = json_text(s, "moving_from");
     if (node[0] == 0)
         return;
     if (owner[0] == 0)
-        frame_say(f, TONE_BAD, "cluster %s is %s, and no node owns the tasks", node,
-                  json_text(s, "role"));
+        frame_say(f, TONE_BAD, "cluster %s is %s, and no node owns the tasks%s%s", node,
+                  json_text(s, "role"), from[0] ? ": they move from " : "", from);
+    else if (from[0] != 0)
+        frame_say(f, TONE_BAD, "cluster %s is %s, the tasks move from %s to %s", node,
+                  json_text(s, "role"), from, owner);
     else
         frame_say(f, TONE_PLAIN, "cluster %s is %s, %s owns the tasks, epoch %.0f", node,
                   json_text(s, "role"), owner, json_figure(s, "epoch"));

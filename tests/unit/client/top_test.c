@@ -190,6 +190,32 @@ TEST(answers_of_another_kind_do_no_harm)
 
 /* ---- views ---- */
 
+static void says(const char *cluster, const char *expected)
+{
+    char info[300];
+    struct frame f;
+    bool found = false;
+    snprintf(info, sizeof info, "{'info': {'uptime_ms': 1, 'cluster': %s}}", cluster);
+    json_t *m = model(NULL, info);
+    frame_init(&f, 100, 30);
+    view_header(&f, m, "ergon://h:1");
+    for (size_t i = 0; i < f.count; i++)
+        found |= strstr(f.lines[i].text, expected) != NULL;
+    assert_true(found);
+    frame_fini(&f);
+    json_decref(m);
+}
+
+TEST(the_header_says_who_owns_the_tasks_and_whether_they_move)
+{
+    says("{'node': 'b', 'role': 'front', 'owner': 'a', 'epoch': 4, 'moving_from': null}",
+         "cluster b is front, a owns the tasks, epoch 4");
+    says("{'node': 'b', 'role': 'front', 'owner': null, 'epoch': 4, 'moving_from': 'a'}",
+         "cluster b is front, and no node owns the tasks: they move from a");
+    says("{'node': 'b', 'role': 'loading', 'owner': 'b', 'epoch': 5, 'moving_from': 'a'}",
+         "cluster b is loading, the tasks move from a to b");
+}
+
 static const char QUEUES[] = "{'server': {}, 'queues': ["
                              "{'method': 'beta', 'queued': 5, 'state': 'open', 'done': 1.25},"
                              "{'method': 'alpha', 'queued': 70, 'state': 'paused', 'done': 0},"
