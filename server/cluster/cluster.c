@@ -250,15 +250,21 @@ static bool is_there(const struct engine_view *view, const char *node)
     return false;
 }
 
-/* NULL: it may be asked.  Otherwise why not; with the mutex. */
-static const char *refusal(const struct cluster *c, const char *verb, const char *node)
+/* NULL: it can be asked now.  With the mutex, as is the next. */
+static const char *obstacle(const struct cluster *c)
 {
-    const struct engine_view *view = &c->rows.view;
-
     if (!c->rows.known || c->rows.trouble[0])
         return "the cluster's database does not answer now (see 'ergon cluster status')";
     if (c->request_count == CLUSTER_REQUESTS)
         return "other requests wait for the cluster's database (try again)";
+    return NULL;
+}
+
+/* NULL: it may be asked.  Otherwise why not. */
+static const char *refusal(const struct cluster *c, const char *verb, const char *node)
+{
+    const struct engine_view *view = &c->rows.view;
+
     if (strcmp(verb, "retry") == 0)
         return view->owner.tries < LEASE_TRIES
                    ? "no take-over has failed twice, so there is nothing to retry"
@@ -274,10 +280,11 @@ static const char *refusal(const struct cluster *c, const char *verb, const char
                : NULL;
 }
 
-bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *error, size_t size)
+enum cluster_asked cluster_ask(struct cluster *c, const char *verb, const char *node, char *error,
+                               size_t size)
 {
     pthread_mutex_lock(&c->mutex);
-    const char *why = refusal(c, verb, node);
+    const char *busy = obstacle(c), *why = busy ? busy : refusal(c, verb, node);
     if (!why) {
         struct cluster_request *request = &c->requests[c->request_count++];
         snprintf(request->verb, sizeof request->verb, "%s", verb);
@@ -287,5 +294,5 @@ bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *er
         snprintf(error, size, "%s", why);
     }
     pthread_mutex_unlock(&c->mutex);
-    return !why;
+    return busy ? CLUSTER_BUSY : why ? CLUSTER_REFUSED : CLUSTER_ASKED;
 }

@@ -84,9 +84,12 @@ struct cluster_rows {
 void cluster_rows(const struct cluster *c, struct cluster_rows *out);
 
 /* Asks the cluster's thread to write that `node` drains, is forgotten, or that a take-over is to be
- * tried again ("drain", "forget", "retry"); it repeats that until the engine has answered.  False,
- * and a text: the rows forbid it, or too many requests wait. */
-bool cluster_ask(struct cluster *c, const char *verb, const char *node, char *error, size_t size);
+ * tried again ("drain", "forget", "retry"); it repeats that until the engine has answered.  Else a
+ * text: the rows forbid it (REFUSED); the engine does not answer, or too many requests wait (BUSY).
+ */
+enum cluster_asked { CLUSTER_ASKED, CLUSTER_REFUSED, CLUSTER_BUSY };
+enum cluster_asked cluster_ask(struct cluster *c, const char *verb, const char *node, char *error,
+                               size_t size);
 
 /* Sets the hash that this node publishes of the settings which all nodes must have in common; any
  * thread; copied. */

@@ -187,8 +187,10 @@ static void ask(struct rpc_request *rq, const char *verb, const char *node)
                    "there is no cluster: this server's tasks are in no database");
         return;
     }
-    if (!cluster_ask(c, verb, node, error, sizeof error)) {
-        rpc_refuse(rq, ERGON_E_NOT_FOUND, "%s%s%s", node, *node ? ": " : "", error);
+    enum cluster_asked asked = cluster_ask(c, verb, node, error, sizeof error);
+    if (asked != CLUSTER_ASKED) {
+        rpc_refuse(rq, asked == CLUSTER_BUSY ? ERGON_E_BUSY : ERGON_E_NOT_FOUND, "%s%s%s", node,
+                   *node ? ": " : "", error);
         return;
     }
     pack_init(&p);

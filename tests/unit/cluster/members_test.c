@@ -257,9 +257,13 @@ MEMBERS_TEST(a_short_stop_deposes_nobody)
 
 MEMBERS_TEST(an_outage_of_the_engine_deposes_nobody)
 {
+    char error[200];
+
     start_all();
     fake_rows.all_away = true;
     run_for(AO_S(4));
+    assert_int_equal(cluster_ask(members[1].cluster, "drain", "a", error, sizeof error),
+                     CLUSTER_BUSY);
     run_for(AO_MS(300));
     assert_false(cluster_may_act(members[0].cluster));
     run_for(AO_S(60));
@@ -295,8 +299,10 @@ MEMBERS_TEST(a_drained_owner_hands_over_and_comes_back_as_a_front)
     char error[200];
 
     start_all();
-    assert_false(cluster_ask(members[2].cluster, "drain", "b", error, sizeof error));
-    assert_true(cluster_ask(members[2].cluster, "drain", "a", error, sizeof error));
+    assert_int_equal(cluster_ask(members[2].cluster, "drain", "b", error, sizeof error),
+                     CLUSTER_REFUSED);
+    assert_int_equal(cluster_ask(members[2].cluster, "drain", "a", error, sizeof error),
+                     CLUSTER_ASKED);
     members[2].next = now;
     run_for(AO_S(2));
     assert_int_equal(members[0].ended, 1 << CLUSTER_END_DRAIN);
@@ -514,11 +520,13 @@ MEMBERS_TEST(rows_that_cannot_be_read_end_two_nodes_and_no_third)
     start(&members[2], "c");
     run_for(AO_S(20));
     assert_int_equal(role(2), CLUSTER_FRONT);
-    assert_true(cluster_ask(members[2].cluster, "retry", "", error, sizeof error));
+    assert_int_equal(cluster_ask(members[2].cluster, "retry", "", error, sizeof error),
+                     CLUSTER_ASKED);
     members[2].next = now;
     run_for(AO_S(3));
     assert_int_equal(role(2), CLUSTER_OWNER);
-    assert_false(cluster_ask(members[2].cluster, "retry", "", error, sizeof error));
+    assert_int_equal(cluster_ask(members[2].cluster, "retry", "", error, sizeof error),
+                     CLUSTER_REFUSED);
 }
 
 MEMBERS_TEST(a_wrong_clock_does_not_own)
@@ -574,10 +582,13 @@ MEMBERS_TEST(a_forgotten_node_ends)
     char error[200];
 
     start_all();
-    assert_false(cluster_ask(members[0].cluster, "forget", "a", error, sizeof error));
+    assert_int_equal(cluster_ask(members[0].cluster, "forget", "a", error, sizeof error),
+                     CLUSTER_REFUSED);
     assert_string_equal(error, "it owns the tasks (run 'ergon cluster drain' first)");
-    assert_false(cluster_ask(members[0].cluster, "forget", "x", error, sizeof error));
-    assert_true(cluster_ask(members[0].cluster, "forget", "c", error, sizeof error));
+    assert_int_equal(cluster_ask(members[0].cluster, "forget", "x", error, sizeof error),
+                     CLUSTER_REFUSED);
+    assert_int_equal(cluster_ask(members[0].cluster, "forget", "c", error, sizeof error),
+                     CLUSTER_ASKED);
     run_for(AO_S(3));
     assert_null(fake_node("c"));
     assert_int_equal(members[2].ended, 1 << CLUSTER_END_DEPOSED);
