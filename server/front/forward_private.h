@@ -116,8 +116,9 @@ void session_leave(struct front *r);
 /* Sends cluster.session if the owner knows the client as it was before: a reload, server.auth or
  * server.hello has changed it.  False: the client is nobody any more, or there is no memory. */
 bool session_greet_again(struct front *r);
-/* Writes a message to the session; an entry gets its place in the output.  False: no memory. */
-bool session_write(struct front *r, struct pending *e, struct span bytes);
+/* Writes a message to the session, or that which an entry keeps; an entry gets its place in the
+ * output.  False: no memory. */
+bool session_write(struct front *r, struct pending *e);
 bool session_write_message(struct front *r, struct pending *e, const struct envelope *message);
 void session_out_of_memory(struct front *r);
 /* For a client that has none; its session is one of the stock, if one is ready.  NULL without

@@ -1,12 +1,13 @@
 #include "server/front/pending.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "proto/encoder.h"
 #include "proto/reader.h"
 
-enum { HEAD_MAX = 2 + MSGID_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX };
+enum { HEAD_MAX = 2 + MSGID_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX, NS_OF_MS = 1000000 };
 
 /* --- Methods --- */
 
@@ -98,7 +99,9 @@ bool passing_has_push(struct span params)
     return open_options(params, 1, &r) && find_option(&r, "push") && read_bool(&r, &push) && push;
 }
 
-uint64_t passing_time(uint16_t method, struct span params)
+/* The reader is at the value of the option that says how long the client waits; false: there is
+ * none. */
+static bool find_time(uint16_t method, struct span params, struct reader *r)
 {
     static const struct {
         uint16_t method;
@@ -110,14 +113,57 @@ uint64_t passing_time(uint16_t method, struct span params)
         {METHOD_sem_acquire, 1, "wait"},    {METHOD_task_submit, 2, "deadline"},
         {METHOD_task_call, 2, "deadline"},
     };
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        if (times[i].method == method)
+            return open_options(params, times[i].before, r) && find_option(r, times[i].option);
+    return false;
+}
+
+uint64_t passing_time(uint16_t method, struct span params)
+{
     struct reader r;
     uint64_t time;
 
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
-        if (times[i].method == method && open_options(params, times[i].before, &r) &&
-            find_option(&r, times[i].option) && read_duration(&r, &time))
-            return time;
-    return UINT64_MAX;
+    return find_time(method, params, &r) && read_duration(&r, &time) ? time : UINT64_MAX;
+}
+
+/* The place of the time in the bytes, and the time; false: they name none, or it is 0. */
+static bool find_time_in(const struct pending *e, struct span *place, uint64_t *time)
+{
+    struct envelope message;
+    struct reader r;
+    const char *why;
+
+    if (envelope_read(span_of(e->bytes, e->len), &message, &why) != ENVELOPE_OK ||
+        !find_time(e->method, message.params, &r))
+        return false;
+    const uint8_t *at = r.at;
+    bool good = read_duration(&r, time) && *time > 0;
+    *place = span_of(at, (size_t)(r.at - at));
+    return good;
+}
+
+bool pending_pass_time(struct pending *e, uint64_t now)
+{
+    struct span place;
+    uint64_t time, waited = now - e->counts_from;
+
+    if (!e->bytes || waited < NS_OF_MS || !find_time_in(e, &place, &time))
+        return true;
+    uint64_t left = time > waited ? (time - waited + NS_OF_MS - 1) / NS_OF_MS : 1;
+    size_t before = (size_t)(place.at - e->bytes), behind = e->len - before - place.len;
+    uint8_t *bytes = malloc(e->len + ENC_INT_MAX);
+    if (!bytes)
+        return false;
+    memcpy(bytes, e->bytes, before);
+    uint8_t *p = enc_uint(bytes + before, left);
+    memcpy(p, place.at + place.len, behind);
+    free(e->bytes);
+    e->bytes = bytes;
+    e->len = (uint32_t)(p - bytes + (ptrdiff_t)behind);
+    e->counts_from = now;
+    return true;
 }
 
 /* --- Bytes of messages --- */

@@ -39,16 +39,17 @@ enum { PENDING_FOREIGN = METHOD_COUNT /* a method that this node does not know *
 struct pending {
     struct hash_link link; /* of those with an id */
     TAILQ_ENTRY(pending) next;
-    struct act *act;   /* owned; NULL: it is no administrative act */
-    uint8_t *bytes;    /* malloc'ed: the message, to send it, perhaps again; NULL: not kept */
-    uint32_t len;      /* of the message */
-    uint64_t begin;    /* its place in the session's output, or PENDING_UNSENT */
-    uint64_t number;   /* which message of its session it was, from 1 */
-    uint64_t since;    /* of the loop's clock: since when it waits, while it is not sent */
-    uint64_t until;    /* likewise: until when its client waits, as far as it said; AO_NEVER */
-    uint16_t method;   /* enum ergon_method, or PENDING_FOREIGN */
-    uint8_t passing;   /* enum passing */
-    uint8_t msgid_len; /* 0: a notification */
+    struct act *act;      /* owned; NULL: it is no administrative act */
+    uint8_t *bytes;       /* malloc'ed: the message, to send it, perhaps again; NULL: not kept */
+    uint32_t len;         /* of the message */
+    uint64_t begin;       /* its place in the session's output, or PENDING_UNSENT */
+    uint64_t number;      /* which message of its session it was, from 1 */
+    uint64_t counts_from; /* of the loop's clock: from then on the times in `bytes` count */
+    uint64_t since;       /* of the loop's clock: since when it waits, while it is not sent */
+    uint64_t until;       /* likewise: until when its client waits, as far as it said; AO_NEVER */
+    uint16_t method;      /* enum ergon_method, or PENDING_FOREIGN */
+    uint8_t passing;      /* enum passing */
+    uint8_t msgid_len;    /* 0: a notification */
     uint8_t msgid[MSGID_MAX];
     bool polls;    /* conn_call_began(.., false) */
     bool was_read; /* by an owner that was lost, perhaps: it may have been done */
@@ -78,6 +79,9 @@ void pendings_add(struct pendings *p, struct pending *e, struct span msgid);
 struct pending *pendings_find(const struct pendings *p, struct span msgid);
 /* By the value of the id. */
 struct pending *pendings_of_number(const struct pendings *p, uint64_t id);
+/* It is sent, or served, at `now`: the time that its client waits becomes what is left of it, in
+ * the bytes that are kept.  False without memory. */
+bool pending_pass_time(struct pending *e, uint64_t now);
 /* Takes it out; the caller's. */
 void pendings_remove(struct pendings *p, struct pending *e);
 

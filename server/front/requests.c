@@ -56,7 +56,7 @@ static bool write_now(struct front *r, struct pending *p, const struct envelope 
     if (!session_greet_again(r))
         return false;
     if (p->bytes)
-        return session_write(r, p, span_of(p->bytes, p->len));
+        return session_write(r, p);
     return session_write_message(r, p, e);
 }
 
@@ -73,7 +73,7 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
     struct forward *f = r->forward;
 
     counter_add(&f->stats.passed, 1);
-    p->since = forward_now(f);
+    p->since = p->counts_from = forward_now(f);
     p->begin = PENDING_UNSENT;
     p->until = session_takes(r) ? AO_NEVER : waits_until(r, p, e->params);
     bool good = !keeps_bytes(r, p->passing, e) || put_bytes(p, e);
@@ -278,8 +278,11 @@ void front_serve_here(struct front *r)
         next = TAILQ_NEXT(e, next);
         if (e->begin != PENDING_UNSENT || !e->bytes)
             continue;
+        uint32_t charged = e->len;
+        pending_pass_time(e, forward_now(r->forward));
         uint8_t *bytes = e->bytes;
         uint32_t len = e->len;
+        e->len = charged;
         e->bytes = NULL;
         struct connection *c = r->client;
         front_settle(r, e, NULL); /* to serve it records its act */

@@ -34,15 +34,19 @@ static void note_place(struct front *r, struct pending *e)
     e->number = r->written;
 }
 
-bool session_write(struct front *r, struct pending *e, struct span bytes)
+bool session_write(struct front *r, struct pending *e)
 {
-    uint8_t *p = outgoing_reserve(&r->session, bytes.len);
+    uint32_t charged = e->len;
 
+    if (!pending_pass_time(e, forward_now(r->forward)))
+        return false;
+    conn_hold(r->client, (int64_t)e->len - charged);
+    uint8_t *p = outgoing_reserve(&r->session, e->len);
     if (!p)
         return false;
     note_place(r, e);
-    memcpy(p, bytes.at, bytes.len);
-    outgoing_commit(&r->session, p + bytes.len);
+    memcpy(p, e->bytes, e->len);
+    outgoing_commit(&r->session, p + e->len);
     return true;
 }
 
@@ -255,7 +259,7 @@ static void on_greeted(struct front *r)
         next = TAILQ_NEXT(e, next);
         if (e->begin != PENDING_UNSENT)
             continue;
-        if (!session_write(r, e, span_of(e->bytes, e->len))) {
+        if (!session_write(r, e)) {
             session_out_of_memory(r);
             return;
         }

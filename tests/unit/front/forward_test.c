@@ -2,6 +2,7 @@
  * The owner is played: a scripted stream. */
 #include "server/front/forward.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -513,6 +514,33 @@ FRONT_TEST(without_an_owner_a_request_ends_at_its_own_deadline)
     assert_non_null(strstr(said, "1 failed: 'BUSY: "));
     assert_non_null(strstr(said, "2 failed: 'BUSY: "));
     assert_null(strstr(said, "4 failed"));
+}
+
+/* What it has waited here counts. */
+FRONT_TEST(the_owner_learns_what_is_left_of_the_time_that_a_client_waits)
+{
+    owns(CLUSTER_FRONT, "", 1);
+    stage_ask(&peer, 1, "task.submit", "['m', [], {'deadline': '8s', 'key': 'k'}]");
+    stage_ask(&peer, 2, "task.wait", "[['t1'], {'all': true, 'timeout': 6500}]");
+    stage_ask(&peer, 3, "task.wait", "['t1', {'timeout': 0}]");
+    stage_ask(&peer, 4, "task.submit", "['m', [], {'keep': '8s'}]");
+    expect_said("");
+    stage_run_ms(net.v.now / AO_MS(1) + 500);
+    owns(CLUSTER_FRONT, "a", 2);
+    expect_asked(GREETING("100000", PLAIN));
+    owner_answers(IDENTITY, "nil", "true");
+    const char *asked = owner_was_asked();
+    uint64_t deadline = 0, timeout = 0;
+    assert_int_equal(sscanf(asked,
+                            "asks 1: 'task.submit' ['m', [], {'deadline': %" SCNu64
+                            ", 'key': 'k'}]\nasks 2: 'task.wait' [['t1'], {'all': true, "
+                            "'timeout': %" SCNu64 "}]\n",
+                            &deadline, &timeout),
+                     2);
+    assert_in_range(deadline, 7400, 7500);
+    assert_in_range(timeout, 5900, 6000);
+    assert_non_null(strstr(asked, "asks 3: 'task.wait' ['t1', {'timeout': 0}]\n"
+                                  "asks 4: 'task.submit' ['m', [], {'keep': '8s'}]\n"));
 }
 
 /* The session takes longer than that, and the owner is there. */
