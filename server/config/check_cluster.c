@@ -79,7 +79,83 @@ static bool is_same_base64(struct span a, struct span b)
     }
 }
 
-/* Do both have a certificate in common? */
+/* Into `out`, which has room for as many bytes.  What is behind a character that is none of
+ * base64's is left out. */
+static struct span decode(struct span text, uint8_t *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0, have = 0;
+    size_t len = 0;
+
+    for (text = without_blanks(text); text.len > 0; text = without_blanks(span_behind(text, 1))) {
+        const char *digit = memchr(digits, text.at[0], sizeof digits - 1);
+        if (!digit)
+            break;
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        have += 6;
+        if (have >= 8)
+            out[len++] = (uint8_t)(bits >> (have -= 8));
+    }
+    return span_of(out, len);
+}
+
+/* The contents of the first element of *der, behind which that moves.  False: it is malformed. */
+static bool next_element(struct span *der, uint8_t *tag, struct span *contents)
+{
+    size_t len = der->len >= 2 ? der->at[1] : 0, head = 2;
+
+    if (der->len < 2)
+        return false;
+    if (len >= 0x80) { /* so many bytes of the length follow */
+        head += len & 0x7f;
+        if (head > 5 || der->len < head)
+            return false;
+        len = 0;
+        for (size_t i = 2; i < head; i++)
+            len = len << 8 | der->at[i];
+    }
+    if (der->len - head < len)
+        return false;
+    *tag = der->at[0];
+    *contents = span_of(der->at + head, len);
+    *der = span_behind(*der, head + len);
+    return true;
+}
+
+/* The public key in a certificate of X.509 (RFC 5280, 4.1): behind the version, which may be left
+ * out, serial number, algorithm, issuer, times and subject.  Empty: it is malformed. */
+static struct span key_of(struct span der)
+{
+    enum { VERSION = 0xa0, BEFORE_KEY = 5 };
+    struct span all, signed_part, ahead, key = {0};
+    uint8_t tag;
+
+    if (!next_element(&der, &tag, &all) || !next_element(&all, &tag, &signed_part))
+        return key;
+    ahead = signed_part;
+    if (next_element(&ahead, &tag, &key) && tag == VERSION)
+        signed_part = ahead;
+    for (int i = 0; i <= BEFORE_KEY; i++)
+        if (!next_element(&signed_part, &tag, &key))
+            return (struct span){0};
+    return key;
+}
+
+/* Are they of one authority?  One that was issued again with the same key is: each verifies what
+ * the other signed. */
+static bool is_same_authority(struct span mine, struct span its)
+{
+    uint8_t *room = malloc(mine.len + its.len + 1);
+
+    if (!room)
+        return is_same_base64(mine, its);
+    struct span a = key_of(decode(mine, room)), b = key_of(decode(its, room + mine.len));
+    bool same = a.len > 0 ? span_equal(a, b) : is_same_base64(mine, its);
+    free(room);
+    return same;
+}
+
+/* Do both have a certificate of one authority? */
 static bool share_authority(const char *one, const char *other)
 {
     char *a = calloc(2, AUTHORITIES_MAX + 1), *b = a ? a + AUTHORITIES_MAX + 1 : NULL;
@@ -93,7 +169,7 @@ static bool share_authority(const char *one, const char *other)
     read_file(other, b);
     while (!shared && (mine = next_certificate(&at)).len > 0)
         for (const char *from = b; !shared && (its = next_certificate(&from)).len > 0;)
-            shared = is_same_base64(mine, its);
+            shared = is_same_authority(mine, its);
     free(a);
     return shared;
 }

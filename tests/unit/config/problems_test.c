@@ -237,6 +237,39 @@ SCRATCH_TEST(nodes_need_an_authority_of_their_own)
     }
 }
 
+/* SEQUENCE {SEQUENCE {[0] {INTEGER}, INTEGER, 4 times SEQUENCE {}, SEQUENCE {key}}}, and no more of
+ * a certificate. */
+SCRATCH_TEST(an_authority_that_was_issued_again_is_the_same)
+{
+    static const char yaml[] =
+        CLUSTER "  {listen: 'ergons://127.0.0.1:1', ca: %s, cert: /dev/null, "
+                "key: /dev/null}\nlisten:\n"
+                "  - {url: 'ergons://127.0.0.1:2', tls: {cert: /dev/null, "
+                "key: /dev/null, client_ca: %s}}\n";
+    static const char first[] = "-----BEGIN CERTIFICATE-----\n",
+                      last[] = "\n-----END CERTIFICATE-----\n";
+    static const char *const again[] = {
+        "MBcwFaADAgECAgECMAAwADAAMAAwA2tleQ==",
+        "MBIwEAIBBDAAMAAwADAAMANrZXk="}; /* another number; no version */
+    char nodes[512], clients[512], text[2048], pem[200];
+
+    snprintf(pem, sizeof pem, "%s%s%s", first, "MBcwFaADAgECAgEBMAAwADAAMAAwA2tleQ==", last);
+    snprintf(clients, sizeof clients, "%s", scratch_write("clients.pem", pem));
+    snprintf(pem, sizeof pem, "%s%s%s", first,
+             "MBcwFaADAgECAgEDMAAwADAAMAAwA2tleA==", last); /* another key */
+    snprintf(nodes, sizeof nodes, "%s", scratch_write("nodes.pem", pem));
+    snprintf(text, sizeof text, yaml, nodes, clients);
+    scratch_accepted(text, NULL, NULL);
+    for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
+        snprintf(pem, sizeof pem, "%s%s%s", first, again[i], last);
+        scratch_write("nodes.pem", pem);
+        scratch_refused(text, NULL, NULL,
+                        "ergond.yaml:3: cluster.ca: has an authority that listen[0] takes client "
+                        "certificates of, so its clients could act as a node (give the nodes an "
+                        "authority of their own)\n");
+    }
+}
+
 SCRATCH_TEST(other_nodes_reach_the_listener)
 {
     scratch_refused(CLUSTER "  {listen: 'ergons://127.0.0.1:1'}\n", NULL, NULL,
