@@ -240,7 +240,9 @@ const struct store_table *const row_tables[ROW_TABLES] = {
     &row_submissions, &row_options, &row_lives,        &row_events,  &store_crons,
     &store_queues,    &store_rates, &store_semaphores, &store_holds, &row_counters};
 
-/* By enum job_durable. */
+/* By enum job_durable.  Nodes of the version before cannot load a new name here, or of a state: it
+ * is written from `ergon cluster upgrade --finish` on (tests/cluster/newer.faults plants one that
+ * is). */
 static const char *const durable_names[] = {"none", "async", "fsync", "replicated"};
 
 struct row_names row_names_of(const char *const *states, uint32_t state_count)

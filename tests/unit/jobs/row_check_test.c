@@ -1,6 +1,7 @@
 /* Rows that cannot be jobs, though each of their columns holds a number or bytes. */
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/codec.h"
+#include "server/store/rows.h"
 #include "tests/support/cmocka_env.h"
 
 /* A row that can be, and then what is changed of it. */
@@ -34,6 +35,24 @@ static struct store_event sound_event(void)
         changes;                                                                                   \
         row_check_event(&row);                                                                     \
     })
+
+/* Of SCHEMA_VERSION 1, the first.  Whoever adds one raises that, and sees to it that an owner does
+ * not write the name while nodes of the version before may take over. */
+TEST(names_are_those_that_each_node_of_a_cluster_can_load)
+{
+    static const char *const states[] = {"queued",    "delayed", "waiting", "assigned",
+                                         "running",   "parked",  "done",    "failed",
+                                         "cancelled", "expired", "dead"},
+                             *const levels[] = {"none", "async", "fsync", "replicated"};
+    const struct row_names names = row_names_of(job_state_names, JOB_STATE_COUNT);
+
+    assert_int_equal(names.lists[NAMES_STATE].count, sizeof states / sizeof states[0]);
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+        assert_string_equal(names.lists[NAMES_STATE].names[i], states[i]);
+    assert_int_equal(names.lists[NAMES_DURABLE].count, sizeof levels / sizeof levels[0]);
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+        assert_string_equal(names.lists[NAMES_DURABLE].names[i], levels[i]);
+}
 
 TEST(what_it_is)
 {
