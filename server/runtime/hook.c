@@ -43,7 +43,6 @@ static void arm_until(struct activator *a, struct round_hook *hook, ao_time dela
     if (hook->armed)
         return;
     require(hook->run, "the hook has nothing to run");
-    require(delay < AO_NEVER - a->now, "the delay is not finite");
     hook->armed = true;
     hook->due = a->now + delay;
     hook->blocks = blocks;
@@ -52,11 +51,13 @@ static void arm_until(struct activator *a, struct round_hook *hook, ao_time dela
 
 void activator_when_idle(struct activator *a, struct round_hook *hook, ao_time longest_delay)
 {
+    require(longest_delay < AO_NEVER - a->now, "the delay is not finite");
     arm_until(a, hook, longest_delay, false);
 }
 
 void activator_after(struct activator *a, struct round_hook *hook, ao_time delay)
 {
+    require(delay < AO_NEVER - a->now, "the delay is not finite");
     arm_until(a, hook, delay, true);
 }
 

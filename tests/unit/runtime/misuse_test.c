@@ -9,6 +9,7 @@
 #include <ergon/select.h>
 #include <ergon/sem_remote.h>
 
+#include "server/runtime/activator.h"
 #include "tests/support/death.h"
 #include "tests/support/virtual.h"
 
@@ -382,6 +383,12 @@ static void hook_delayed_for_ever(struct world *w)
     activator_when_idle(w->home, &hook, AO_NEVER);
 }
 
+static void hook_due_never(struct world *w)
+{
+    struct round_hook hook = {.run = no_run};
+    activator_after(w->home, &hook, AO_NEVER);
+}
+
 static void hook_forgotten_elsewhere(struct world *w)
 {
     struct round_hook hook = {.run = no_run};
@@ -447,6 +454,7 @@ static const struct {
     {run_within_a_step, "activator_run(): called from within a step"},
     {hook_with_nothing_to_run, "activator_at_round_end(): the hook has nothing to run"},
     {hook_delayed_for_ever, "activator_when_idle(): the delay is not finite"},
+    {hook_due_never, "activator_after(): the delay is not finite"},
     {hook_forgotten_elsewhere, "activator_forget_hook(): the hook is armed at another"},
 };
 
