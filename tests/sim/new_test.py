@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Seeds that nobody has run before: each commit has its own.  Each program runs its share of the time, and with
-ERGON_SIM_CLUSTER the first another one with several nodes (--cluster).  Says how many they were, and what they reached.
+"""Seeds that nobody has run before: each commit has its own.  Each program runs its share of the time, and
+the first another one with several nodes (--cluster).  Says how many they were, and what they reached.
 
 usage: new_test.py PROGRAM...
 
@@ -60,8 +60,7 @@ def run_for(seconds, command, start, reached):
 if __name__ == "__main__":
     of_all = {}
     commands = [[path] for path in sys.argv[1:]]
-    if "ERGON_SIM_CLUSTER" in os.environ:
-        commands.append([sys.argv[1], "--cluster"])
+    commands.append([sys.argv[1], "--cluster"])
     share = int(os.environ.get("ERGON_SIM_SECONDS", SECONDS)) / len(commands)
     for number, command in enumerate(commands):
         run_for(share, command, first() + number * APART, of_all)
