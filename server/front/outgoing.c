@@ -25,6 +25,9 @@ enum {
 };
 #define CONNECT_TIME AO_S(3)
 #define FINISH_TIME  AO_S(5)
+/* Of a session that has nothing to send: the owner may have given it up while the network was cut.
+ */
+static const struct stream_asks asks = {.quiet = 10, .interval = 5, .count = 4};
 
 /* --- Buffers --- */
 
@@ -245,6 +248,8 @@ static void opened(struct outgoing *s)
 
     if (tls_peer_name(&s->stream, name, sizeof name) != TLS_NAME_FOUND)
         name[0] = '\0';
+    if (s->stream.cls->ask_often)
+        s->stream.cls->ask_often(&s->stream, &asks);
     s->state = OUTGOING_OPEN;
     s->ready |= STREAM_READ | STREAM_WRITE;
     s->handed = 0;

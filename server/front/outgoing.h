@@ -4,6 +4,9 @@
  *   IDLE --> CONNECTING --> HANDSHAKE (TLS) --> OPEN --> FINISHING (our side is shut) --> IDLE
  *               \______________\_________________\__ lost: `lost` is called __/
  *
+ * While it is OPEN and says nothing, the system asks whether the peer's machine is still there, and
+ * the session is lost once that has not answered for 30 s.
+ *
  * A session is an active object of its client's loop, and never blocks.  Its next step sends what
  * was committed, so that requests which a client sends at once leave in one write.
  *

@@ -181,6 +181,7 @@ FRONT_TEST(a_node_runs_the_handlers_that_it_has)
 FRONT_TEST(what_the_owner_has_goes_there_and_comes_back_unchanged)
 {
     open_session("task.get", "['t1', {'result': true}]");
+    assert_int_equal(owner.asks.quiet + owner.asks.interval * owner.asks.count, 30);
     expect_asked("asks 1: 'task.get' ['t1', {'result': true}]\n");
     owner_answers(1, "nil", "{'state': 'done'}");
     expect_said("1: {'state': 'done'}\n");
