@@ -383,7 +383,8 @@ static uint32_t unit_count(const struct store *s, const struct store_batch *batc
 
 static bool may_send(const struct store *s)
 {
-    uint32_t most = s->suspects.batch || s->broken != STORE_OK ? 1 : UNITS;
+    bool one = s->suspects.batch || s->broken != STORE_OK || pg_is_broken(s->link);
+    uint32_t most = one ? 1 : UNITS;
     const struct unit *last = s->sent_count > 0 ? &s->sent[s->sent_count - 1] : NULL;
     bool alone = last && last->batch && is_alone(last->batch->ops[last->from]);
     return s->sent_count < most && s->next_batch < s->begun_count && !alone;
@@ -469,6 +470,8 @@ static void pump(struct store *s)
         if (call)
             take(s, call);
         if (s->over || pg_is_broken(s->link)) {
+            if (!s->over && pg_said_why(s->link)) /* the first that is sent does not fail */
+                send_all(s);
             lose(s, "the connection broke");
             return;
         }

@@ -20,7 +20,8 @@ int pg_most_advanced(const struct pg *pg);             /* of the standbys; -1: n
 void pg_promote(struct pg *pg, int machine);
 void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary, a copy of it */
 /* An operator ends all backends of the node.  Transactions that wait for a standby are committed,
- * and their clients are not notified. */
+ * and their clients are not notified.  A client that has asked nothing sends once more before it
+ * notices (pg_said_why()). */
 void pg_terminate(struct pg *pg, const char *node);
 void pg_cancel_waits(struct pg *pg); /* commits wait for no standby any more */
 /* Each statement fails with this SQLSTATE by one chance in so many; 0: none does. */

@@ -226,6 +226,8 @@ void pg_terminate(struct pg *pg, const char *node)
         if (link)
             link->backend = NULL;
         if (link)
+            link->said_why = link->outstanding == 0;
+        if (link)
             link->broken = true;
         pg_backend_cancel_wait(pg, b);
         pg_backend_free(pg, b);

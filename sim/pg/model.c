@@ -281,6 +281,11 @@ bool pg_is_broken(const struct pg_link *l)
     return l->broken;
 }
 
+bool pg_said_why(const struct pg_link *l)
+{
+    return l->said_why;
+}
+
 bool pg_is_ready(const struct pg_link *l)
 {
     return l->broken || (l->outbox && l->outbox->arrives <= l->pg->clock &&

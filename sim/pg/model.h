@@ -69,6 +69,9 @@ bool pg_send(struct pg_link *link, struct pg_call *call);
 struct pg_call *pg_receive(struct pg_link *link);
 /* Calls that were sent get no answer any more. */
 bool pg_is_broken(const struct pg_link *link);
+/* Of a link that is broken: the engine said why it ended it, and the client reads that first, and
+ * the end when it reads again. */
+bool pg_said_why(const struct pg_link *link);
 bool pg_is_ready(const struct pg_link *link); /* an answer is there, or it is broken */
 
 #endif

@@ -59,6 +59,7 @@ struct pg_link {
     char node[CLUSTER_NAME_MAX];
     int machine;
     bool broken;
+    bool said_why;        /* the engine has: who has asked nothing reads that before the end */
     uint64_t breaks_at;   /* PG_NEVER */
     uint64_t sent_at;     /* the oldest call without an answer */
     uint32_t outstanding; /* calls without an answer */
