@@ -65,6 +65,7 @@ struct pg_backend *pg_backend_new(struct pg *pg, struct pg_link *link)
     b->link = link;
     snprintf(b->node, sizeof b->node, "%s", link->node);
     b->machine = link->machine;
+    b->number = ++pg->begun;
     b->gone_at = PG_NEVER;
     while (*at)
         at = &(*at)->next;
@@ -135,9 +136,38 @@ static void finish(struct pg *pg, struct pg_backend *b)
     reply(pg, b);
 }
 
+/* What the driver and the engine rely on, whatever the statements look at.  A deposed owner changes
+ * no row, and what a settling has found not to be written is never written. */
+static void check_owner(const struct pg_machine *m, const struct pg_backend *b)
+{
+    struct pg_key key = pg_owner_key();
+    const struct pg_row *new = pg_table_find(&b->own[PG_OWNER], &key),
+                        *old = pg_table_find(&m->tables[PG_OWNER], &key);
+    struct pg_owner before, after;
+    if (!new)
+        return;
+    for (const struct pg_record *r = m->first; r; r = r->next) {
+        const struct pg_row *row = pg_table_find(&r->changes[PG_OWNER], &key);
+        old = row ? row : old;
+    }
+    memcpy(&after, pg_row_bytes(new), sizeof after);
+    memcpy(&before, pg_row_bytes(old), sizeof before);
+    bool is_unit = b->call->kind == PG_UNIT;
+    require(after.row.epoch >= before.row.epoch &&
+                (!is_unit || after.row.epoch == b->call->unit.epoch),
+            "a former owner has changed rows");
+    require(!is_unit || m->settled != after.row.epoch || b->number >= m->settler,
+            "what was settled as not written is written");
+}
+
 static void write_record(struct pg *pg, struct pg_backend *b)
 {
     struct pg_machine *m = &pg->machines[b->machine];
+    check_owner(m, b);
+    if (b->call->kind == PG_SETTLE && b->call->rows > 0) {
+        m->settled = b->call->epoch;
+        m->settler = b->number;
+    }
     struct pg_record *r = calloc(1, sizeof *r);
     require(r != NULL, "no memory for a commit of the model");
     r->lsn = b->lsn = ++m->lsn;
@@ -155,8 +185,21 @@ static void write_record(struct pg *pg, struct pg_backend *b)
     m->last = r;
 }
 
+static void check_declared_dead(struct pg *pg, const struct pg_backend *b)
+{
+    const struct pg_call *call = b->call;
+    struct pg_key key = pg_key_text(span_text(call->former));
+    struct engine_node row;
+    if (call->kind != PG_DECLARE_DEAD || call->rows == 0)
+        return;
+    memcpy(&row, pg_row_bytes(pg_table_find(&pg->machines[b->machine].tables[PG_NODES], &key)),
+           sizeof row);
+    require(row.renewals == call->renewals, "a node that renews is declared dead");
+}
+
 static void end_call(struct pg *pg, struct pg_backend *b)
 {
+    check_declared_dead(pg, b);
     bool failed = b->call->state[0] != '\0';
     if (failed && b->in_transaction) {
         b->aborted = true;

@@ -188,6 +188,7 @@ void pg_promote(struct pg *pg, int machine)
     require(!m->primary && m->up, "no standby to promote");
     m->primary = true;
     m->synced = m->lsn;
+    m->settled = 0;
     pg->primary = machine;
     for (int n = 0; n < PG_MACHINES; n++)
         if (!pg->machines[n].primary)

@@ -26,6 +26,7 @@ struct pg_machine {
     uint64_t lsn;                   /* of the last record that it wrote, or that came to it */
     uint64_t synced;                /* of a primary: a standby is known to have this */
     struct pg_record *first, *last; /* of a primary: not everywhere, or not visible */
+    uint64_t settled, settler;      /* the epoch of the last settling, and the backend's number */
 };
 
 enum pg_phase {
@@ -39,6 +40,7 @@ enum pg_phase {
 struct pg_backend {
     struct pg_backend *next;
     struct pg_link *link; /* NULL: the client has gone */
+    uint64_t number;      /* in the order of their begins */
     char node[CLUSTER_NAME_MAX];
     int machine;
     enum pg_phase phase;
@@ -83,8 +85,8 @@ struct pg {
     int node_count;
     struct pg_backend *backends; /* in the order of their begins */
     struct pg_link *links;
-    uint64_t tickets;
-    bool news; /* a client that waits has an answer, or a broken link */
+    uint64_t tickets, begun; /* begun: backends */
+    bool news;               /* a client that waits has an answer, or a broken link */
     char failure[6];
     uint64_t fails_one_in;
 };

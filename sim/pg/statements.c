@@ -65,6 +65,16 @@ static bool lock_node(struct pg *pg, struct pg_backend *b, const char *name)
     return pg_lock(pg, b, PG_NODES, &key);
 }
 
+/* The row as it is to be, which was read before.  False: it waits for the lock. */
+static bool update_node(struct pg *pg, struct pg_backend *b, const struct engine_node *node)
+{
+    if (!lock_node(pg, b, node->node))
+        return false;
+    write_node(b, node);
+    b->call->rows = 1;
+    return true;
+}
+
 static bool fail(struct pg_call *call, const char *state)
 {
     snprintf(call->state, sizeof call->state, "%s", state);
@@ -203,12 +213,8 @@ static bool run_renew(struct pg *pg, struct pg_backend *b)
     if (!read_node(pg, b, call->node, &row) || !is_own(call, &row) ||
         row.renewals >= call->renewals)
         return true;
-    if (!lock_node(pg, b, call->node))
-        return false;
     row.renewals = call->renewals;
-    write_node(b, &row);
-    call->rows = 1;
-    return true;
+    return update_node(pg, b, &row);
 }
 
 static void fill_view(struct pg *pg, struct pg_backend *b, struct engine_view *view)
@@ -248,15 +254,11 @@ static bool run_say(struct pg *pg, struct pg_backend *b)
     struct engine_node row;
     if (!read_node(pg, b, call->node, &row) || !is_own(call, &row))
         return true;
-    if (!lock_node(pg, b, call->node))
-        return false;
     bool owns = strcmp(call->row.state, "loading") == 0 || strcmp(call->row.state, "owner") == 0;
     if (!owns || strcmp(row.state, "draining") != 0)
         memcpy(row.state, call->row.state, sizeof row.state);
     memcpy(row.note, call->row.note, sizeof row.note);
-    write_node(b, &row);
-    call->rows = 1;
-    return true;
+    return update_node(pg, b, &row);
 }
 
 /* --- Verbs --- */
@@ -272,12 +274,8 @@ static bool run_drain(struct pg *pg, struct pg_backend *b)
         return true;
     if (!read_node(pg, b, call->node, &row))
         return true;
-    if (!lock_node(pg, b, call->node))
-        return false;
     snprintf(row.state, sizeof row.state, "draining");
-    write_node(b, &row);
-    call->rows = 1;
-    return true;
+    return update_node(pg, b, &row);
 }
 
 static bool run_forget(struct pg *pg, struct pg_backend *b)
@@ -350,12 +348,8 @@ static bool run_declare_dead(struct pg *pg, struct pg_backend *b)
     if (!read_node(pg, b, call->former, &row) || row.incarnation != call->incarnation ||
         row.renewals != call->renewals)
         return true;
-    if (!lock_node(pg, b, call->former))
-        return false;
     snprintf(row.state, sizeof row.state, "dead");
-    write_node(b, &row);
-    call->rows = 1;
-    return true;
+    return update_node(pg, b, &row);
 }
 
 static bool run_take_place(struct pg *pg, struct pg_backend *b)
