@@ -135,7 +135,7 @@ static uint32_t find(const void *block)
     return at;
 }
 
-/* What stands behind it moves up, unless it would then stand before its home. */
+/* Moves the following entries up, but for those that would then stand before their home. */
 static void forget(uint32_t hole)
 {
     for (uint32_t at = (hole + 1) % OWNERS; owners[at].block; at = (at + 1) % OWNERS) {

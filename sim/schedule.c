@@ -32,7 +32,7 @@ struct sim_fiber {
     uint64_t ran; /* the switch at which it ran last */
 };
 
-/* What is looked at for each fiber at each switch, apart from all else: by the number. */
+/* The state of each fiber that a switch reads, by its number, apart from the rest. */
 static struct place {
     struct sim_fiber *fiber;
     uint64_t until; /* it sleeps, at most so long; 0: it can run; SIM_NEVER, too, once it ended */

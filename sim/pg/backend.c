@@ -136,8 +136,8 @@ static void finish(struct pg *pg, struct pg_backend *b)
     reply(pg, b);
 }
 
-/* What the driver and the engine rely on, whatever the statements look at.  A deposed owner changes
- * no row, and what a settling has found not to be written is never written. */
+/* The driver and the engine rely on this, whatever the statements look at: a deposed owner changes
+ * no row, and a batch that a settling has found unwritten is never written. */
 static void check_owner(const struct pg_machine *m, const struct pg_backend *b)
 {
     struct pg_key key = pg_owner_key();

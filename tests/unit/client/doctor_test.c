@@ -319,7 +319,7 @@ TEST(a_queue_that_is_paused_does_not_grow_beside)
     json_decref(findings);
 }
 
-/* What the cluster's own findings say is not blamed on the task manager or the disk. */
+/* A node that may not act for its cluster: neither the task manager nor the disk is blamed. */
 TEST(a_node_that_may_not_act_has_the_findings_of_its_cluster_alone)
 {
     static const struct {

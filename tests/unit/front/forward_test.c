@@ -517,7 +517,7 @@ FRONT_TEST(without_an_owner_a_request_ends_at_its_own_deadline)
     assert_null(strstr(said, "4 failed"));
 }
 
-/* What it has waited here counts. */
+/* The time that a request waits at this node counts for its deadline. */
 FRONT_TEST(the_owner_learns_what_is_left_of_the_time_that_a_client_waits)
 {
     owns(CLUSTER_FRONT, "", 1);
