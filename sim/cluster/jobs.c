@@ -144,6 +144,8 @@ void sim_job_saw(struct sim_job *j, struct span result, uint64_t asked)
 {
     struct span state = sim_member_text(result, "state");
     bool ended = sim_has_ended(result);
+    if (!span_is(sim_member_text(result, "id"), j->id)) /* of the task that its key had before */
+        return;
     j->open = !ended;
     if (apart) /* another node was asked, perhaps, for its own task of that id */
         return;
