@@ -115,7 +115,7 @@ void pg_kill(struct pg *pg, int machine)
     changed(pg);
 }
 
-/* What was written is there, also what no client was answered. */
+/* Keeps what was written, also where no client was answered. */
 static void recover(struct pg_machine *m)
 {
     for (struct pg_record *r = m->first; r; r = r->next) {

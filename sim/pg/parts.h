@@ -61,7 +61,7 @@ struct pg_link {
     char node[CLUSTER_NAME_MAX];
     int machine;
     bool broken;
-    bool said_why;        /* the engine has: who has asked nothing reads that before the end */
+    bool said_why;        /* the engine has sent why it ends; an idle client reads that first */
     uint64_t breaks_at;   /* PG_NEVER */
     uint64_t sent_at;     /* the oldest call without an answer */
     uint32_t outstanding; /* calls without an answer */

@@ -48,7 +48,7 @@ def file(name, data):
 
 
 def unused_port():
-    """Nobody listens there, but for a server that is told to: a socket keeps it from all others (tests/support/postgres.py)."""
+    """A test holds this port and does not listen there; a server that is told to can take it (tests/support/postgres.py)."""
     kept = socket.socket()
     kept.bind(("127.0.0.1", 0))
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
