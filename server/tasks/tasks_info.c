@@ -71,7 +71,8 @@ static ao_time cpu_under_way(const struct executor *e)
 /* Only of a blocking executor is it known. */
 static void add_running(struct method_info *out, const struct executor *e, const struct method *m)
 {
-    if (atomic_load_explicit(&e->running, memory_order_relaxed) != m)
+    /* Pairs with the release in run_handler(). */
+    if (atomic_load_explicit(&e->running, memory_order_acquire) != m)
         return;
     ao_time since = counter_read(&e->running_since), now = executor_clock(e);
     out->running++;

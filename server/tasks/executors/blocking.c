@@ -102,15 +102,16 @@ static ao_time begin_cpu(struct executor *e, const struct method *m)
     return began;
 }
 
-/* `outer`: the mark of the handler below on the stack, which has used nothing meanwhile. */
-static void end_cpu(struct executor *e, const struct method *m, ao_time began, ao_time outer)
+/* `outer`: `cpu_mark` of the handler below on the stack, which has used nothing meanwhile.  Returns
+ * its new value. */
+static ao_time end_cpu(struct executor *e, const struct method *m, ao_time began, ao_time outer)
 {
-    if (began > 0) {
-        ao_time now = clock_thread();
-        executor_note_cpu(e, m, now - counter_read(&e->cpu_mark));
-        outer += outer > 0 ? now - began : 0;
-    }
-    counter_set(&e->cpu_mark, outer);
+    if (began == 0)
+        return outer;
+    ao_time now = clock_thread(), mark = counter_read(&e->cpu_mark);
+    counter_set(&e->cpu_mark, 0);
+    executor_note_cpu(e, m, now - mark);
+    return outer > 0 ? outer + now - began : 0;
 }
 
 static void record(struct executor *e, enum recorder_kind kind, const struct task *t, ao_time now)
@@ -130,12 +131,16 @@ static void run_handler(struct executor *e, struct task *t)
     counter_add(&e->figures[t->method->index].steps, 1);
     record(e, RECORDER_BEGAN, t, began);
     t->method->handler->run(task_face(t));
-    atomic_store_explicit(&e->running, outer, memory_order_relaxed);
-    counter_set(&e->running_since, outer_since);
-    end_cpu(e, t->method, cpu, outer_mark);
+    outer_mark = end_cpu(e, t->method, cpu, outer_mark);
     t->busy = executor_clock(e) - began;
     record(e, RECORDER_ENDED, t, began + t->busy);
+    counter_set(&e->running_since, began + t->busy);
     counter_add(&e->figures[t->method->index].busy_ns, t->busy);
+    /* Release: a reader that finds another method here sees the figures of this run; pairs with the
+     * acquire in add_running(). */
+    atomic_store_explicit(&e->running, outer, memory_order_release);
+    counter_set(&e->running_since, outer_since);
+    counter_set(&e->cpu_mark, outer_mark);
 }
 
 /* To its end, and sends it home. */

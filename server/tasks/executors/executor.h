@@ -100,8 +100,9 @@ struct executor {
     alignas(CACHE_LINE) _Atomic uint32_t left;
     /* Tasks that wait, and that take turns; of the latter, attempts of jobs. */
     counter parked, turning, turning_jobs;
-    /* The method whose handler runs.  Orders nothing (relaxed): a name for reports; methods live as
-     * long as the process. */
+    /* The method whose handler runs.  At its end it is stored with release, behind the figures of
+     * the run, and add_running() (tasks_info.c) reads it with acquire.  Elsewhere it orders nothing
+     * (relaxed): a name for reports; methods live as long as the process. */
     _Atomic(struct method *) running;
     counter running_since; /* ns; of a blocking executor, as those that follow */
     /* ns: the handler has used what its thread's processor time is above this; 0: not measured. */
