@@ -259,3 +259,22 @@ bool row_has_life(const struct store_task *t)
            t->started_at || t->ended_at || t->error_code.len || t->error_text.len ||
            t->result.len || t->losses || t->lost || t->ran_by.len;
 }
+
+bool row_is_null(const struct store_column *c, const void *row)
+{
+    const void *field = (const char *)row + c->at;
+    switch (c->kind) {
+    case COLUMN_U64:
+        return *(const uint64_t *)field == 0;
+    case COLUMN_U32:
+        return *(const uint32_t *)field == 0;
+    case COLUMN_U8:
+        return *(const uint8_t *)field == 0;
+    case COLUMN_TEXT:
+    case COLUMN_BLOB:
+        return ((const struct span *)field)->len == 0;
+    case COLUMN_NAME:
+        break;
+    }
+    return false;
+}

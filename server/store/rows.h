@@ -37,6 +37,9 @@ static inline uint64_t row_counters_ended(const struct row_counters *c)
     return c->done + c->failed + c->cancelled + c->expired + c->dead;
 }
 
+/* Does the column have no value, that is, nothing or zero?  A name always has one. */
+bool row_is_null(const struct store_column *c, const void *row);
+
 /* Has the task been anything but queued, so that it needs the third row? */
 bool row_has_life(const struct store_task *task);
 

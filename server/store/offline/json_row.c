@@ -41,24 +41,6 @@ static json_t *of_text(struct span text)
                             : of_bytes(text);
 }
 
-static bool is_empty(const struct store_column *c, const void *field)
-{
-    switch (c->kind) {
-    case COLUMN_U64:
-        return *(const uint64_t *)field == 0;
-    case COLUMN_U32:
-        return *(const uint32_t *)field == 0;
-    case COLUMN_U8:
-        return *(const uint8_t *)field == 0;
-    case COLUMN_TEXT:
-    case COLUMN_BLOB:
-        return ((const struct span *)field)->len == 0;
-    case COLUMN_NAME:
-        return false;
-    }
-    return true;
-}
-
 static json_t *of_field(const struct store_column *c, const void *field,
                         const struct row_names *names)
 {
@@ -86,7 +68,7 @@ json_t *json_of_row(const struct store_table *m, const void *row, const struct r
     for (uint32_t n = 0; good && n < m->count; n++) {
         const struct store_column *c = &m->columns[n];
         const void *field = (const char *)row + c->at;
-        if (!is_empty(c, field))
+        if (!row_is_null(c, row))
             good = json_object_set_new(object, c->name, of_field(c, field, names)) == 0;
     }
     if (good)

@@ -160,29 +160,10 @@ static void put_element(struct values *v, const struct store_column *column, con
     memcpy(v->at + at, &len, sizeof len);
 }
 
-static bool is_null(const struct store_column *c, const void *row)
-{
-    const void *field = (const char *)row + c->at;
-    switch (c->kind) {
-    case COLUMN_U64:
-        return *(const uint64_t *)field == 0;
-    case COLUMN_U32:
-        return *(const uint32_t *)field == 0;
-    case COLUMN_U8:
-        return *(const uint8_t *)field == 0;
-    case COLUMN_TEXT:
-    case COLUMN_BLOB:
-        return ((const struct span *)field)->len == 0;
-    case COLUMN_NAME:
-        break;
-    }
-    return false;
-}
-
 static bool all_null(const struct store_column *column, const void *const *rows, uint32_t count)
 {
     for (uint32_t n = 0; n < count; n++)
-        if (!is_null(column, rows[n]))
+        if (!row_is_null(column, rows[n]))
             return false;
     return true;
 }
