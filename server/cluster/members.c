@@ -150,7 +150,13 @@ static bool look(struct cluster *c)
     return true;
 }
 
-/* The row of this node, or that of the owner, is not this process's any more. */
+static bool owns_by_row(const struct cluster *c)
+{
+    return strcmp(c->read.owner.node, c->options.node) == 0;
+}
+
+/* The row of this node, or that of the owner, is not this process's any more; or the store takes
+ * nothing more from it. */
 static void on_deposed(struct cluster *c)
 {
     bool read = look(c);
@@ -167,9 +173,10 @@ static void on_deposed(struct cluster *c)
     log_error(cluster_role(c) == CLUSTER_FRONT ? "this node is no member any more"
                                                : "this node was deposed",
               LOG_STR("node", c->options.node),
-              LOG_STR("why", !read  ? "the database does not say"
-                             : !row ? "it was forgotten"
-                                    : "it was silent, and another took over"),
+              LOG_STR("why", !read            ? "the database does not say"
+                             : !row           ? "it was forgotten"
+                             : owns_by_row(c) ? "its store may not be written to any more"
+                                              : "it was silent, and another took over"),
               LOG_STR("owner", c->read.owner.node), LOG_UINT("epoch", c->read.owner.epoch));
     end(c, CLUSTER_END_DEPOSED);
 }

@@ -218,7 +218,7 @@ void ownership_notice(struct jobs *jobs)
         jobs_journal(jobs)->error = STORE_OK;
         return;
     }
-    log_error("another node owns the tasks: this one ends", LOG_UINT("epoch", o->take.epoch));
+    log_error("the store takes no more from this owner: it ends", LOG_UINT("epoch", o->take.epoch));
     lose(jobs);
     c->deposed(c->arg);
 }

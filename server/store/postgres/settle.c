@@ -37,6 +37,14 @@ static void settle_units(struct postgres_store *s, uint64_t batch)
     s->unsure = s->must_settle = false;
 }
 
+/* The fault says why nothing is written any more. */
+static void fence(struct postgres_store *s)
+{
+    s->fenced = true;
+    s->must_settle = false;
+    outcome_all(s, STORE_FENCED);
+}
+
 void settle_take(struct postgres_store *s)
 {
     const struct answer *a = &s->answer;
@@ -54,6 +62,15 @@ void settle_take(struct postgres_store *s)
         s->over |= error_kind_of(a->state) == ERROR_AWAY;
         return;
     }
+    if (a->found && a->batch < s->committed) {
+        error_say(&s->fault, STORE_FENCED, s->where,
+                  "batch %llu of this epoch was confirmed, and the server has only %llu: it is a "
+                  "former primary, or a standby that was promoted without what was confirmed",
+                  (unsigned long long)s->committed, (unsigned long long)a->batch);
+        s->unsure = true; /* another server may have what was sent */
+        fence(s);
+        return;
+    }
     if (a->found) {
         s->fault = (struct store_fault){0};
         s->session = a->session;
@@ -68,7 +85,5 @@ void settle_take(struct postgres_store *s)
     }
     error_say(&s->fault, STORE_FENCED, s->where, "another node owns the tasks (epoch %llu is over)",
               (unsigned long long)s->epoch);
-    s->fenced = true;
-    s->must_settle = false;
-    outcome_all(s, STORE_FENCED);
+    fence(s);
 }

@@ -376,6 +376,19 @@ POSTGRES_TEST(an_older_epoch_deposes_nobody)
     assert_int_equal(w->kept->error, STORE_FENCED);
 }
 
+/* The node and the database do not know the same any more: only a new load makes that good. */
+POSTGRES_TEST(a_server_that_lacks_a_confirmed_batch_is_not_written_to)
+{
+    struct store_info info;
+    assert_int_equal(contract_do(w, client_put(1, "echo")), STORE_OK);
+    contract_sql(w, "UPDATE ergon.owner SET batch = batch - 1");
+    assert_int_equal(contract_do(w, client_put(2, "echo")), STORE_UNSURE);
+    assert_int_equal(contract_do(w, client_put(3, "echo")), STORE_FENCED);
+    assert_string_equal(contract_sql(w, "SELECT count(*) FROM ergon.submissions"), "1\n");
+    store_info(w->store.client.store, &info);
+    assert_int_equal(info.error, STORE_FENCED);
+}
+
 POSTGRES_TEST(a_load_is_one_snapshot)
 {
     struct store_reader reader = store_text_reader(&w->rows);
