@@ -523,14 +523,15 @@ static const char *table_of(const struct store_op *op)
     return !has ? "" : op->table == &store_cron_states ? "(states)" : op->table->table;
 }
 
-static void draw_batch(struct batch *b, bool hands_over)
+/* `first`: the first of them, or NULL: any. */
+static void draw_batch(struct batch *b, const struct store_op *first)
 {
-    uint32_t count = hands_over ? 1 : 1 + below(OPS);
+    uint32_t count = first && first->kind == STORE_HAND_OVER ? 1 : 1 + below(OPS);
     note(" batch of %u:", count);
     for (uint32_t i = 0; i < count; i++) {
         draw_op(&b->ops[MODEL][i]);
-        if (hands_over)
-            b->ops[MODEL][i] = (struct store_op){.kind = STORE_HAND_OVER};
+        if (first && i == 0)
+            b->ops[MODEL][i] = *first;
         b->ops[REAL][i] = b->ops[MODEL][i];
         note(" %d%s", (int)b->ops[MODEL][i].kind, table_of(&b->ops[MODEL][i]));
         for (int side = 0; side < SIDES; side++)
@@ -540,14 +541,14 @@ static void draw_batch(struct batch *b, bool hands_over)
         b->batch[side] = (struct store_batch){.ops = b->at[side], .count = count};
 }
 
-/* Until the driver has ended the batch; or, with `until`, until that is so. */
+/* Until the driver has ended the batch. */
 static void work(struct node *n, int side, const struct store_batch *ends)
 {
     const struct store_driver *d = sides[side].driver;
     ao_time limit = clock_monotonic() + AO_S(30);
     for (;;) {
         ao_time timeout = d->work(n->driver[side], false);
-        struct store_batch *ended = ends ? d->ended(n->driver[side]) : NULL;
+        struct store_batch *ended = d->ended(n->driver[side]);
         if (ended == ends)
             return;
         if (ended || clock_monotonic() > limit)
@@ -587,12 +588,14 @@ static void end_batches(struct node *n, uint32_t count)
         }
 }
 
-static uint32_t draw_batches(struct node *n)
+/* `first`: as in draw_batch(), of the first batch. */
+static uint32_t draw_batches(struct node *n, const struct store_op *first)
 {
-    bool hands_over = one_in(20);
-    uint32_t count = hands_over ? 1 : 1 + below(2);
+    const struct store_op hand_over = {.kind = STORE_HAND_OVER};
+    first = one_in(20) ? &hand_over : first;
+    uint32_t count = first == &hand_over ? 1 : 1 + below(2);
     for (uint32_t i = 0; i < count; i++)
-        draw_batch(&batches[i], hands_over);
+        draw_batch(&batches[i], i == 0 ? first : NULL);
     for (int side = 0; side < SIDES; side++)
         if (!n->driver[side])
             open_driver(n, side);
@@ -602,7 +605,7 @@ static uint32_t draw_batches(struct node *n)
 static void step_batch(struct node *n)
 {
     note("%s:", n->name);
-    uint32_t count = draw_batches(n);
+    uint32_t count = draw_batches(n, NULL);
     note("\n");
     for (int side = 0; side < SIDES; side++)
         begin_batches(n, side, count);
@@ -846,7 +849,7 @@ static void take_away(struct pg_link *by)
 static void step_held(struct node *n)
 {
     note("%s: held:", n->name);
-    uint32_t what = below(3), count = draw_batches(n);
+    uint32_t what = below(3), count = draw_batches(n, NULL);
     note(what == 0 ? " links break\n" : what == 1 ? " another epoch\n" : "\n");
     struct pg_link *holder = pg_connect(pg, "z");
     sql_other("BEGIN");
@@ -866,11 +869,12 @@ static void step_held(struct node *n)
     end_batches(n, count);
 }
 
-/* It is written, and waits for the standby; then its links break, or the wait is cancelled. */
+/* It is written (its first operation cannot be refused), and waits for the standby; then its links
+ * break, or the wait is cancelled. */
 static void step_unanswered(struct node *n)
 {
     note("%s: unanswered:", n->name);
-    uint32_t count = draw_batches(n);
+    uint32_t count = draw_batches(n, &(struct store_op){.kind = STORE_MARKS, .marks.id_mark = 1});
     bool breaks = one_in(2);
     note(breaks ? " links break\n" : " wait is cancelled\n");
     order("freeze s1");
@@ -937,14 +941,13 @@ static bool play(uint64_t seed)
 }
 
 /* How many differ. */
-static uint64_t play_all(uint64_t first, uint64_t count)
+static unsigned long long play_all(unsigned long long first, unsigned long long count)
 {
-    uint64_t differ = 0;
-    for (uint64_t n = 1; n <= count; n++) {
+    unsigned long long differ = 0;
+    for (unsigned long long n = 1; n <= count; n++) {
         differ += !play(first + n - 1);
         if (n % PROGRESS == 0 && n < count) {
-            printf("%llu histories, %llu differ\n", (unsigned long long)n,
-                   (unsigned long long)differ);
+            printf("%llu histories, %llu differ\n", n, differ);
             fflush(stdout);
         }
     }
@@ -984,15 +987,14 @@ static void set_up(const char *url)
 int main(int argc, char **argv)
 {
     const char *url = getenv("ERGON_TEST_PG_URL");
-    uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    unsigned long long count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    unsigned long long first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     if (!url) {
         fputs("skipped: run it by tests/support/with_postgres.py\n", stdout);
         return 77;
     }
     set_up(url);
-    uint64_t differ = play_all(first, count);
-    printf("%llu histories from %llu: %llu differ in rows or outcomes\n", (unsigned long long)count,
-           (unsigned long long)first, (unsigned long long)differ);
+    unsigned long long differ = play_all(first, count);
+    printf("%llu histories from %llu: %llu differ in rows or outcomes\n", count, first, differ);
     return differ > 0;
 }
