@@ -23,7 +23,7 @@ class History:
     def __init__(self):
         self.lock = threading.Lock()
         self.acknowledged, self.begun, self.finished, self.ended, self.granted = [], [], [], [], []
-        self.held, self.pages, self.stood_still, self.leapt = [], [], [], []
+        self.held, self.pages, self.stood_still, self.leapt, self.missed = [], [], [], [], []
 
     def add(self, where, *what, kind=None):
         with self.lock:
@@ -53,6 +53,10 @@ class History:
     def end(self, id, state):
         """A client was told that the task has ended."""
         self.add(self.ended, id, state)
+
+    def miss(self, id):
+        """A client was told that there is no such task."""
+        self.add(self.missed, id)
 
     def grant(self, asked, semaphore, fence):
         """A permit was granted, which was asked for at `asked`."""
@@ -88,6 +92,12 @@ def of_submissions(history, tasks):
     for id, several in keys.items():
         if len(several) > 1:
             yield f"id {id} was given twice: to {sorted(several)}"
+
+
+def of_reads(history):
+    level = levels(history)
+    for id in sorted({id for _, id in history.missed if level.get(id) == "replicated"}):
+        yield f"missed: {id} was acknowledged, and then a client was told that there is no such task"
 
 
 def is_late(history, at, node):
@@ -245,6 +255,7 @@ def of_stretch(reader, pages, acknowledged, told):
 def violations(history, tasks):
     """Texts; `tasks` is {id: {"state", "key", "accepted": numbers of the attempts that count, …}}."""
     yield from of_submissions(history, tasks)
+    yield from of_reads(history)
     yield from of_attempts(history)
     yield from of_fences(history)
     yield from of_crons(tasks)

@@ -8,6 +8,8 @@ import ergon_client
 
 LIMIT, RATE, PERMITS = ("l", 3), ("r", 5, 5.0), 2
 TOGETHER = 10  # tasks of a rate that one client submits before it waits for them
+BURST, BURSTS = 5, 2.0  # tasks of one request, and seconds between two of them
+DELAY = 50  # seconds: longer than it takes until another node owns the tasks, whatever is lost
 
 
 class Client(threading.Thread):
@@ -57,6 +59,8 @@ class Client(threading.Thread):
         except ergon_client.RemoteError as e:
             if isinstance(e.data, dict) and e.data.get("state") in checker.ENDED:
                 self.history.end(task.id, e.data["state"])
+            elif e.code == "NOT_FOUND":
+                self.history.miss(task.id)
 
 
 class Submits(Client):
@@ -86,6 +90,42 @@ class Rated(Client):
         if self.open:
             self.wait(client.task(self.open[0]))
             del self.open[0]
+
+
+class Delays(Client):
+    """Several in one request, and so in one batch of the store.  Each begins later, whoever owns it then, and is known from when
+    it was acknowledged."""
+
+    orders, asked, last = None, 0.0, None
+
+    def step(self, client):
+        if self.last:
+            self.look(client.task(self.last))
+        if not self.orders:
+            self.orders, self.asked = [self.order() for _ in range(BURST)], time.monotonic()
+        answers = client.submit_many(self.orders, retries=3, backoff=0.1, keep="1d")
+        left = []
+        for order, answer in zip(self.orders, answers):
+            if isinstance(answer, ergon_client.RemoteError):
+                left.append(order)
+            else:
+                self.history.acknowledge(answer.id, order[2]["key"], order[2]["durable"], self.asked)
+                self.last = answer.id
+        self.orders = left
+        self.over.wait(0.05 if left else BURSTS)
+
+    def look(self, task):
+        try:
+            task.get(result=False)
+        except ergon_client.RemoteError as e:
+            if e.code != "NOT_FOUND":
+                raise
+            self.history.miss(task.id)
+
+    def order(self):
+        self.number += 1
+        return "probe", (self.number, 0), {"key": f"{self.name}-{self.number}", "durable": self.random.choice(checker.DURABLE),
+                                           "delay": self.random.uniform(0, DELAY)}
 
 
 class Holds(Client):
@@ -142,7 +182,7 @@ class Works(Client):
             self.client.stop()
 
 
-KINDS = ((Works, 1), (Submits, 2), (Holds, 1), (Rated, 1), (Reads, 1))
+KINDS = ((Works, 1), (Submits, 2), (Holds, 1), (Rated, 1), (Delays, 1), (Reads, 1))
 
 
 def of(nodes, history, seed):

@@ -19,7 +19,16 @@ LASTS = (0.2, 1, 3, 12)  # seconds that something is broken
 FORSAKEN = 10  # seconds after which an owner gives up a connection on which no answer comes
 PAUSES = (0.5, 4)  # seconds between two faults of a thread
 STUCK = 60  # seconds after which a standby that does not stream is made anew
+TAKEN_OVER = 60  # seconds within which another node owns the tasks, also where all had to find another primary
 RECOVERY = 300  # seconds within which all works again after a fault
+# Until one of the backends waits for a lock, for so many ms at most.
+WAIT_FOR_LOCK = """DO $$ BEGIN
+    FOR n IN 1..%d LOOP
+        IF EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pid IN (%s)) THEN RETURN; END IF;
+        PERFORM pg_sleep(0.001);
+    END LOOP;
+    RAISE EXCEPTION 'no batch waited for a lock';
+END $$"""
 LEAPS = (1500, 3000, 7000, 30000)  # ms; from 10 s on a node does not own
 
 
@@ -65,8 +74,21 @@ class Faults:
     def _last(self):
         self._over.wait(self._random.choice(LASTS))
 
+    def _eventually(self, limit, condition):
+        """Waits for so long at most; was it so?"""
+        end = time.monotonic() + limit
+        while time.monotonic() < end and not self._over.is_set():
+            if condition():
+                return True
+            time.sleep(0.02)
+        return False
+
     def _owner(self):
         return self._cluster.wait_owner(limit=RECOVERY)
+
+    def _other_owner(self, former):
+        return any(node is not former and node.is_running() and node.status().get("role") == "owner"
+                   for node in self._cluster.nodes)
 
     def _front(self):
         owner = self._owner()
@@ -76,10 +98,16 @@ class Faults:
         self._owner()
 
     @staticmethod
-    def _writers(owner, primary, condition="true"):
+    def _backends(node, primary, condition="true"):
+        return primary.query(f"SELECT pid FROM pg_stat_activity WHERE client_addr = %s::inet AND {condition}",
+                             (node.machine.address,))
+
+    def _writers(self, owner, primary, condition="true"):
         """The backends of an owner but that of its renewals."""
-        return primary.query("SELECT pid FROM pg_stat_activity WHERE client_addr = %s::inet "
-                             f"AND query NOT LIKE '%%ergon.nodes%%' AND {condition}", (owner.machine.address,))
+        return self._backends(owner, primary, f"query NOT LIKE '%%ergon.nodes%%' AND {condition}")
+
+    def _renewals(self, owner, primary):
+        return self._backends(owner, primary, "query LIKE '%%ergon.nodes%%'")
 
     @staticmethod
     def _signal(backends, number):
@@ -200,12 +228,13 @@ class OfEngine(Faults):
 
     def _recover(self):
         """Does for Patroni 3.0 what its operator has to do.  Two members may begin a timeline of the same number, one after the
-        other, the first for a moment and without a standby: it never follows the second (patronictl reinit).  And a primary
+        other, the first for a moment and without a standby: it never follows the second (patronictl reinit).  Nor does one whose
+        timeline went on beyond the point where the next began, and which may hold the leader's lock.  And a primary
         whose watch of etcd has ended unnoticed names no synchronous standby any more (systemctl restart patroni)."""
         try:
             self._engine.wait_standbys(limit=STUCK)
         except AssertionError:
-            stuck = self._engine.stuck()
+            stuck = self._engine.diverged() or self._engine.stuck()
             for member in stuck:
                 print(f"{time.strftime('%H:%M:%S')} {member.name} follows nobody, and is made anew", flush=True)
                 member.make_anew()
@@ -278,16 +307,17 @@ class OfEngine(Faults):
         primary.process.send_signal(signal.SIGSTOP)
         try:
             self._other_primary(primary)
+            self._eventually(TAKEN_OVER, lambda: self._other_owner(owner))
             self._last()
         finally:
+            primary.kill()  # as its watchdog does; Patroni 3.0 that goes on may take the place of the leader by what it knew
             self._network.heal(self.tag)
-            primary.process.send_signal(signal.SIGCONT)
+            primary.start()
 
     def stop_owner_and_its_backends(self):
         """The server stops what it does for the owner, and goes on before the owner does."""
         owner, primary = self._owner(), self._engine.wait_primary()
-        address = owner.machine.address
-        backends = primary.query("SELECT pid FROM pg_stat_activity WHERE client_addr = %s::inet", (address,))
+        backends = self._backends(owner, primary)
         process = owner.server.process
         self._signal(backends, signal.SIGSTOP)
         process.send_signal(signal.SIGSTOP)
@@ -300,8 +330,7 @@ class OfEngine(Faults):
     def stop_renewals_of_owner(self):
         """The owner is well, and writes by another connection, but nobody sees that it lives."""
         owner, primary = self._owner(), self._engine.wait_primary()
-        backends = primary.query("SELECT pid FROM pg_stat_activity WHERE client_addr = %s::inet AND query LIKE '%%ergon.nodes%%'",
-                                 (owner.machine.address,))
+        backends = self._renewals(owner, primary)
         self._signal(backends, signal.SIGSTOP)
         self._over.wait(LASTS[-1])
         self._signal(backends, signal.SIGCONT)
@@ -311,8 +340,7 @@ class OfEngine(Faults):
         Where the standbys answer late, this comes between the settling and what the owner sends next."""
         owner, primary = self._owner(), self._engine.wait_primary()
         standbys = [member for member in self._engine.members if member is not primary]
-        writers = self._writers(owner, primary)
-        self._signal(writers, signal.SIGSTOP)
+        writers = self._stop_between_batches(owner, primary)
         try:
             late = self._random.choice([True, False])
             self._over.wait(FORSAKEN - 1)
@@ -327,11 +355,33 @@ class OfEngine(Faults):
             for standby in standbys:
                 standby.thaw()
 
-    def _eventually(self, limit, condition):
-        """Waits for so long at most."""
-        end = time.monotonic() + limit
-        while time.monotonic() < end and not self._over.is_set() and not condition():
-            time.sleep(0.02)
+    def _stop_between_batches(self, owner, primary):
+        """The writers, which read nothing from now on.  Meanwhile the owner stood still, so that its next batch is a long one."""
+        process = owner.server.process
+        process.send_signal(signal.SIGSTOP)
+        try:
+            self._eventually(LASTS[1], lambda: not self._writers(owner, primary, "state <> 'idle'"))
+            self._over.wait(LASTS[0])
+            writers = self._writers(owner, primary)
+            self._signal(writers, signal.SIGSTOP)
+            return writers
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    def stop_writer_amid_take_over(self):
+        """Nobody sees that the owner lives.  Its last batch waits for the row that the next owner takes, and goes on once that
+        has loaded."""
+        owner, primary = self._owner(), self._engine.wait_primary()
+        renewals, writers = self._renewals(owner, primary), self._writers(owner, primary)
+        self._signal(renewals, signal.SIGSTOP)
+        try:
+            primary.query(WAIT_FOR_LOCK % (1000 * LASTS[-1], ", ".join(str(pid) for (pid,) in writers)))
+            self._signal(writers, signal.SIGSTOP)
+            self._eventually(LASTS[-1], lambda: self._other_owner(owner))
+            self._signal(writers, signal.SIGCONT)
+            self._over.wait(LASTS[1])
+        finally:
+            self._signal(renewals + writers, signal.SIGCONT)
 
     def lose_what_was_not_replicated(self):
         """Somebody cancels all waits for the standbys, which are cut off, so that commits are on the primary alone; and then that

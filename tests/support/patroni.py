@@ -23,6 +23,7 @@ import postgres
 from ending import eventually
 
 SCOPE = "ergon"
+NO_CHILD = "is not a child of this server's history"
 FAILOVER = 120.0  # seconds: ttl, and what a busy machine adds
 
 
@@ -170,7 +171,7 @@ class Etcd(Program):
                         "--listen-client-urls", client, "--advertise-client-urls", client,
                         "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
                         "--initial-cluster", cluster, "--initial-cluster-state", "new", "--heartbeat-interval", "200",
-                        "--election-timeout", "2000", "--logger", "zap", "--log-level", "warn")
+                        "--election-timeout", "2000", "--pre-vote", "--logger", "zap", "--log-level", "warn")
         self.start()
 
     def end(self):
@@ -277,6 +278,11 @@ class Cluster:
         primary = self.wait_primary()
         names = self.streaming(primary)
         return [member for member in self.members if member is not primary and member.is_running() and member.name not in names]
+
+    def diverged(self):
+        """The members whose PostgreSQL does not start, since what they wrote last is no part of the others' timeline."""
+        return [member for member in self.members
+                if member.is_running() and not member.timeline() and NO_CHILD in member.log()[-4000:]]
 
     # What is done to it.
 

@@ -26,6 +26,7 @@ def good():
     history.stood_still = [(19, "a")]
     history.leapt = [(20, "a")]
     history.ended = [(10, "t1", "done"), (11, "t2", "failed"), (8, "t7", "done")]
+    history.missed = [(9, "t2"), (9, "t3")]
     history.granted = [(2, 1, "s", 4), (5, 3, "s", 6), (4, 3, "s", 5), (9, 8, "s", 7), (9, 8, "other", 1)]
     history.held = [checker.Hold(5, "s", 2, 4, 1), checker.Hold(6, "s", 4, 5, 1)]
     history.pages = [
@@ -53,6 +54,7 @@ class CheckerTest(unittest.TestCase):
         for plant, said in (
                 (lambda h, t: t.pop("t1"), "lost: t1"),
                 (lambda h, t: t["t1"].update(state="running"), "open: t1"),
+                (lambda h, t: h.missed.append((9, "t1")), "missed: t1"),
                 (lambda h, t: h.acknowledged.append(acknowledged(9, "t9", "k1", "fsync")), "key k1 has 2 tasks"),
                 (lambda h, t: t.update(t9={"state": "done", "key": "k1"}), "key k1 has 2 tasks"),
                 (lambda h, t: h.acknowledged.append(acknowledged(9, "t2", "k9", "fsync")), "id t2 was given twice"),
