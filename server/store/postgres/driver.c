@@ -262,6 +262,7 @@ static int postgres_load(void *driver, uint64_t epoch, struct store_chunk *chunk
     struct postgres_store *s = driver;
     if (epoch && epoch != s->epoch && !s->fenced) {
         s->epoch = epoch;
+        s->committed = 0; /* each epoch counts its batches anew */
         s->must_settle = true;
     }
     return load_next(driver, epoch, chunk, fault);
