@@ -21,9 +21,9 @@ PAUSES = (0.5, 4)  # seconds between two faults of a thread
 STUCK = 60  # seconds after which a standby that does not stream is made anew
 TAKEN_OVER = 60  # seconds within which another node owns the tasks, also where all had to find another primary
 RECOVERY = 300  # seconds within which all works again after a fault
-# Until one of the backends waits for a lock, for so many ms at most.
+# Until one of the backends waits for a lock, for so many seconds at most.
 WAIT_FOR_LOCK = """DO $$ BEGIN
-    FOR n IN 1..%d LOOP
+    WHILE clock_timestamp() < now() + make_interval(secs => %d) LOOP
         IF EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pid IN (%s)) THEN RETURN; END IF;
         PERFORM pg_sleep(0.001);
     END LOOP;
@@ -276,10 +276,19 @@ class OfEngine(Faults):
         etcd.start()
 
     def stop_primary(self):
-        primary = self._engine.wait_primary()
+        """Where another one was promoted meanwhile, PostgreSQL goes on for a moment, until its watchdog resets the machine: a
+        Patroni 3.0 that goes on may take the place of the leader by what it knew, whatever that has confirmed."""
+        primary, lasts = self._engine.wait_primary(), self._random.choice(LASTS)
         primary.freeze()
-        self._last()
-        primary.thaw()
+        self._over.wait(lasts)
+        if lasts < self._engine.rules["ttl"]:
+            primary.thaw()
+            return
+        self._other_primary(primary)
+        primary.thaw_postgres()
+        self._over.wait(self._random.choice(LASTS[:3]))
+        primary.kill()
+        primary.start()
 
     def cut_primary(self):
         primary = self._engine.wait_primary()
@@ -310,7 +319,7 @@ class OfEngine(Faults):
             self._eventually(TAKEN_OVER, lambda: self._other_owner(owner))
             self._last()
         finally:
-            primary.kill()  # as its watchdog does; Patroni 3.0 that goes on may take the place of the leader by what it knew
+            primary.kill()  # by its watchdog, as in stop_primary()
             self._network.heal(self.tag)
             primary.start()
 
@@ -375,7 +384,7 @@ class OfEngine(Faults):
         renewals, writers = self._renewals(owner, primary), self._writers(owner, primary)
         self._signal(renewals, signal.SIGSTOP)
         try:
-            primary.query(WAIT_FOR_LOCK % (1000 * LASTS[-1], ", ".join(str(pid) for (pid,) in writers)))
+            primary.query(WAIT_FOR_LOCK % (LASTS[-1], ", ".join(str(pid) for (pid,) in writers)))
             self._signal(writers, signal.SIGSTOP)
             self._eventually(LASTS[-1], lambda: self._other_owner(owner))
             self._signal(writers, signal.SIGCONT)

@@ -118,6 +118,10 @@ class Member(postgres.Reached, Program):
         """kill -9 of the postmaster and its backends: Patroni lives, and starts it again or fails over."""
         ending.kill_below(os.path.join(self.folder, "data"))
 
+    def thaw_postgres(self):
+        """Patroni stands still."""
+        ending.thaw(ending.pids_below(os.path.join(self.folder, "data")))
+
     def make_anew(self):
         """It loses its data, and copies that of the primary."""
         self.kill()
