@@ -231,7 +231,8 @@ class Front(Nodes):
         self.b.signal(harness.signal.SIGKILL)
         eventually(lambda: client.call("task.explain", task)["reason"] in ("lost", "no_executor"), "the worker is lost")
         self.assertEqual(client.call("task.get", task)["losses"], 1)
-        self.assertEqual([w["via"] for w in client.call("worker.list")["workers"]], [])
+        # b's own handlers were offered by other connections, whose ends the owner reads later.
+        eventually(lambda: client.call("worker.list")["workers"] == [], "no worker of b is left")
         eventually(lambda: not client.call("sem.explain", "s")["holders"][0]["connected"], "its holder is gone")
         self.assertEqual(client.call("sem.resume", "s", held["hold"])["fence"], held["fence"])
 
