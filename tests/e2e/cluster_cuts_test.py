@@ -28,7 +28,7 @@ class CutsTest(unittest.TestCase):
     @classmethod
     def name_of_fence(cls):
         """The prepared statement that each batch of the writer begins with: from the Parse that has its text."""
-        parses = [message for batch in cls.proxy.recent for message in batch.frontend if b"ergon.fence(" in message]
+        parses = [message for batch in cls.proxy.batches() for message in batch.frontend if b"ergon.fence(" in message]
         return parses[-1][5:].split(b"\0")[0] + b"\0"
 
     def setUp(self):
@@ -53,7 +53,7 @@ class CutsTest(unittest.TestCase):
         """How many the node sends for the batch of one submission."""
         before = self.proxy.begun
         self.acknowledge(self.submit())
-        batch = next(b for b in self.proxy.recent if b.number > before and b.has(self.fence))
+        batch = next(b for b in self.proxy.batches() if b.number > before and b.has(self.fence))
         ending.eventually(lambda: batch.answered, "the batch is answered")
         return len(batch.frontend)
 

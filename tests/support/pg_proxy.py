@@ -256,6 +256,11 @@ class Proxy:
         """The batch that began last."""
         return self.recent[-1]
 
+    def batches(self):
+        """Those that began last, of all connections, as they began."""
+        with self.lock:
+            return list(self.recent)
+
     # What a test asks for.
 
     def cut(self, side, at, close=ENDS, committed=False, where=lambda batch: True, skip=0):
