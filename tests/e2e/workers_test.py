@@ -185,7 +185,7 @@ class Calls(WorkerTest):
         self.assertTrue(self.client.call("server.cancel", call))
         self.assertEqual(code_of(self.client, call), "CANCELLED")
         self.assertEqual(worker.hear(), ("worker.cancel", [number, "cancelled"]))
-        self.assertEqual(self.row(worker)["late"], 1)
+        eventually(lambda: self.row(worker)["late"] == 1, "nobody waits for it")
         worker.answer(number)  # nobody waits for it
         number = self.too_long(worker, "t.cancel")
         self.assertEqual(worker.hear(), ("worker.cancel", [number, "deadline"]))
@@ -387,8 +387,9 @@ class Steering(WorkerTest):
         self.assertIn("t.described", self.client.call("server.methods"))
         self.assertEqual(self.client.call("server.describe", "t.described")["kind"], "worker")
         info = lambda: self.client.call("server.info")["workers"]
+        # Workers of other tests, whose connections were closed, are still counted until the server has read their ends.
+        eventually(lambda: (info()["registered"], info()["slots"], info()["out"]) == (1, 3, 0), "it is the only one")
         before = info()
-        self.assertGreaterEqual((before["registered"], before["slots"]), (1, 3))
         call = self.client.send("t.described")
         number, _, _ = worker.take()
         self.assertEqual(info()["out"], before["out"] + 1)
@@ -422,14 +423,23 @@ class Steering(WorkerTest):
         self.assertEqual(client.call("worker.register", ["t.y"], {"slots": 96})["slots"], 96)
 
     def test_lease(self):
-        silent, good = self.worker("t.lease", lease="1s"), self.worker("t.lease2", lease="1s")
-        for _ in range(4):
-            number, method, params = good.take()
-            self.assertEqual((method, params), ("worker.ping", []))
-            good.fail(number, "NO_METHOD: any answer will do")
-        self.assertIsNotNone(self.row(good))
+        silent = self.worker("t.lease", lease="1s")
+        # On a busy machine this test may be silent for a second, too: then another worker has more.
+        self.assertTrue(any(self.answers_for_a_lease(seconds) for seconds in (1, 4, 16)))
         eventually(lambda: self.row(silent) is None, "it is lost")
         self.assertEqual(silent.take()[1], "worker.ping")
+
+    def answers_for_a_lease(self, seconds):
+        """Is a worker that answers each ping still there after more than its lease?"""
+        good = self.worker("t.lease2", lease=f"{seconds}s")
+        for _ in range(4):
+            try:
+                number, method, params = good.take()
+                self.assertEqual((method, params), ("worker.ping", []))
+                good.fail(number, "NO_METHOD: any answer will do")
+            except OSError:
+                return False
+        return self.row(good) is not None
 
     def test_the_log_names_who_comes_and_goes(self):
         worker = self.worker("t.logged", name="somebody")
@@ -475,8 +485,11 @@ class Joined(WorkerTest):
         with self.refused("DENIED"):
             self.client.call("worker.register", ["echo"])
         worker = self.worker("hash")
+        busy = self.client.send("block", "1h")
         calls = [self.client.send("hash", "sha256", bytes([i]) * 100000) for i in range(20)]
         number, _, (_, data) = worker.take()  # the executor was busy
+        self.client.notify("server.cancel", busy)
+        self.assertEqual(code_of(self.client, busy), "CANCELLED")
         own = [c for i, c in enumerate(calls) if i != data[0]]
         for call in own:
             self.assertNotEqual(self.client.result(call), "mine")
