@@ -438,6 +438,7 @@ class Bench(CommandTest):
         self.assertNotRegex(out.decode(), re.compile("\033"))
 
     def test_interrupted_it_still_prints_what_it_measured(self):
+        eventually(lambda: self.open_connections() == 1, "those of other tests are closed")
         process = subprocess.Popen([ERGON, "-s", servers["plain"], "bench", "--json", "-d", "1000s", "-c", "2", "-i", "1"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         eventually(lambda: self.open_connections() >= 3, "the load has begun")

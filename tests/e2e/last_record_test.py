@@ -163,6 +163,7 @@ ERGON_MODULE(err_module, "errs", "1.0")
 
     def test_as_json(self):
         with Server("--module", self.module, "--log-format", "json").until_killed() as server, server.connect() as client:
+            eventually(lambda: "server is up" in server.log_text(), "the server says that it is up")
             client.send("err.blocking", "segv")
             self.assertEqual(server.wait(), -signal.SIGSEGV)
             record = json.loads(server.log_text().splitlines()[-1])

@@ -458,7 +458,7 @@ listen:
             self.assertEqual(run_ergon(url, "call", "sum", "1", env={"ERGON_TOKEN": self.alice})[0], 4)
 
     def test_sighup_reads_the_tokens_again(self):
-        with self.start() as server:
+        with self.start("--limits-auth-failures", "1000") as server:  # it is asked again until it is known
             bob = make_token(self.tokens, "bob")
             with server.connect() as client:
                 with self.assertRaises(RemoteError):

@@ -89,7 +89,7 @@ class BlockedExecutors(unittest.TestCase):
         """Every blocking executor blocks; many echoes are answered before the first block returns."""
         with Server("--blocking", "4") as server:
             with server.connect() as blocker:
-                blocks = [blocker.send("block", "10s") for _ in range(8)]
+                blocks = [blocker.send("block", "1h") for _ in range(8)]
                 clients = [server.connect() for _ in range(50)]
                 for client in clients:
                     ids = [client.send("echo", i) for i in range(200)]

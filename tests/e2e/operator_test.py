@@ -53,7 +53,7 @@ class Operator(unittest.TestCase):
     def acts(self):
         with open(os.path.join(self.folder, "audit")) as lines:
             return [(a.get("principal"), a.get("method"), a.get("outcome"), a.get("on"))
-                    for a in map(json.loads, lines) if a["msg"].startswith("administrative act")]
+                    for a in map(json.loads, (line for line in lines if line.endswith("\n"))) if a["msg"].startswith("administrative act")]
 
     def test_a_cron_that_is_paused_stays_so(self):
         maker, root, reader = self.known("maker"), self.known("root"), self.known("reader")
