@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -129,6 +130,15 @@ class Collector:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
+
+
+def reserve_port(add_cleanup):
+    """A port that no other process is given, between two collectors and before the first, either."""
+    kept = socket.socket()
+    add_cleanup(kept.close)
+    kept.bind(("127.0.0.1", 0))
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return kept.getsockname()[1]
 
 
 class OtlpTest(unittest.TestCase):
@@ -352,9 +362,7 @@ class Collectors(OtlpTest):
         eventually(lambda: not self.is_failing(client), "all is well again")
 
     def test_one_that_is_not_there_costs_bounded_memory_and_nothing_else(self):
-        port = self.collector.port
-        self.collector.close()
-        self.collector.close = lambda: None
+        port = reserve_port(self.addCleanup)
         spans, most = 10000, 8192
         server, client = self.serve(port=port)
         batch = 500
@@ -476,7 +484,7 @@ class Https(OtlpTest):
 
     def test_one_that_speaks_no_tls_is_named_and_the_next_there_that_does_is_told(self):
         cert, tls = self.certificate("one")
-        self.collector = self.collect()
+        self.collector = self.collect(reserve_port(self.addCleanup))
         server, client = self.serve("--trace-ca", cert, scheme="https")
         self.is_not_told(server, client, "the TLS handshake fails")
         self.collector.close()
