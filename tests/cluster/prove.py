@@ -36,7 +36,7 @@ TTL = 8  # seconds of Patroni
 RECOVERED = 300  # seconds after the last fault within which all must have ended
 DISK = 2048  # MiB of each machine of the engine
 USUAL = (0, nodes.DEPOSED, -signal.SIGKILL)
-AHEAD = (0, 3000, 6000)  # ms: the clocks of the nodes; none is before the begin of its certificate
+AHEAD = (6000, 0, 3000)  # ms: the clocks of the nodes; none is before the begin of its certificate
 # The log that a member keeps for others that are down must not fill its disk.
 SETTINGS = {"max_wal_size": "256MB", "max_slot_wal_keep_size": "512MB"}
 
