@@ -9,6 +9,7 @@
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/cluster/nodes.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
@@ -32,6 +33,7 @@ struct sim_job *sim_job_new(void)
     struct sim_job *j = &jobs[job_count++];
     j->serial = job_count;
     j->ended_at = SIM_NEVER;
+    j->changes = sim_nodes_changes();
     return j;
 }
 
@@ -140,12 +142,25 @@ static void check_result(const struct sim_job *j, struct span task)
                     j->id, j->serial, sim_member_uint(task, "attempt"), (int)text.len, text.at);
 }
 
+/* One more may be given and not have begun. */
+static void check_skips(const struct sim_job *j, struct span task)
+{
+    uint64_t number = sim_member_uint(task, "attempt"), losses = sim_member_uint(task, "losses"),
+             changes = sim_nodes_changes() - j->changes;
+    if (j->level >= SIM_FSYNC && number > j->begun + losses + changes + 1)
+        sim_finding("attempts: task %s of submission %" PRIu64 " has attempt %" PRIu64
+                    ", and %" PRIu32 " began, %" PRIu64
+                    " were lost, and owners or nodes changed %" PRIu64 " times",
+                    j->id, j->serial, number, j->begun, losses, changes);
+}
+
 void sim_job_saw(struct sim_job *j, struct span result, uint64_t asked)
 {
     struct span state = sim_member_text(result, "state");
     bool ended = sim_has_ended(result);
     if (!span_is(sim_member_text(result, "id"), j->id)) /* of the task that its key had before */
         return;
+    check_skips(j, result);
     j->open = !ended;
     if (apart) /* another node was asked, perhaps, for its own task of that id */
         return;

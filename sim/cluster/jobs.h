@@ -4,9 +4,10 @@
  * kept: a task whose submission was answered `replicated` is there, and ends, whatever was lost.
  * refused: a submission that was answered with an error other than UNSURE begins no attempt.
  * once: an id is of one submission, and a key of one task.
- * attempts: of a task with `fsync` or above no number is given out twice, and they grow.
- * ends: an end that a client saw stays, and no attempt begins after it; the result is that of the
- * attempt that the server names.
+ * attempts: of a task with `fsync` or above no number is given out twice, they grow, and each
+ * number that is skipped has a reason: an attempt that began or was lost, a take-over, the end of a
+ * node. ends: an end that a client saw stays, and no attempt begins after it; the result is that of
+ * the attempt that the server names.
  *
  * A task that a client runs again or deletes may begin, and its key may be of another one.
  *
@@ -42,6 +43,7 @@ struct sim_job {
     bool open;         /* in calm: it has not ended */
     uint32_t begun;    /* attempts */
     uint64_t known_at; /* when it was acknowledged first */
+    uint64_t changes;  /* sim_nodes_changes(), when it was submitted */
 };
 
 /* The nodes have no store in common: two of them may give the same id. */

@@ -36,6 +36,7 @@ static struct keeper {
     bool stops;         /* it is to stop in order */
 } keepers[MOST];
 static uint32_t count;
+static uint64_t ends;
 static bool calm, over, has_store;
 static bool rests; /* no fault is under way, and none begins */
 static struct {
@@ -56,6 +57,14 @@ static enum sim_owner owner(uint32_t n)
 uint32_t sim_nodes_count(void)
 {
     return count;
+}
+
+uint64_t sim_nodes_changes(void)
+{
+    struct engine_owner owner = {0};
+    if (has_store)
+        pg_see_owner(sim_postgres(), &owner);
+    return owner.epoch + ends;
 }
 
 bool sim_nodes_have_store(void)
@@ -131,6 +140,7 @@ static void end(uint32_t n, enum sim_end how)
              : how == SIM_KILL ? "is killed"
                                : "loses power");
     sim_nth_end(n, how);
+    ends++;
     keepers[n].doomed = keepers[n].stops = false;
     start_again(&keepers[n]);
 }
@@ -148,6 +158,7 @@ static void keep(uint32_t n)
         if (sim_nth_leaves(n))
             sim_tell("node %c leaves (%" PRIx32 ")", 'a' + (int)n, sim_nth_leaves(n));
         sim_nth_end(n, SIM_STOP);
+        ends++;
         k->stops = false;
         if (k->starts_at == SIM_NEVER) /* else it was killed meanwhile */
             start_again(k);

@@ -16,6 +16,8 @@ void sim_nodes_shape(void);
 void sim_nodes_spawn(void);
 void sim_nodes_calm(void); /* no more faults; all is whole again, and all nodes run */
 uint32_t sim_nodes_count(void);
+/* Take-overs, and ends of processes, until now. */
+uint64_t sim_nodes_changes(void);
 bool sim_nodes_have_store(void);
 /* A connection to any node that is up, and its number; NULL: none is. */
 struct sim_link *sim_nodes_connect(uint32_t *node);

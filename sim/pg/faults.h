@@ -9,6 +9,8 @@ enum pg_way { PG_TO_ENGINE = 1, PG_TO_NODE = 2 };
 void pg_cut(struct pg *pg, const char *node, int machine, unsigned ways);
 /* All links of the node break now (NULL: of all nodes).  Of what is under way some arrives. */
 void pg_break(struct pg *pg, const char *node);
+/* All links of the node break now, and what is under way arrives so much later (ns). */
+void pg_break_late(struct pg *pg, const char *node, uint64_t later);
 /* The process of the node has died, or its machine (then the engine is not notified). */
 void pg_node_died(struct pg *pg, const char *node, bool power);
 void pg_kill(struct pg *pg, int machine);  /* its PostgreSQL dies */
@@ -23,6 +25,11 @@ void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary,
  * and their clients are not notified.  A client that has asked nothing sends once more before it
  * notices (pg_said_why()). */
 void pg_terminate(struct pg *pg, const char *node);
+/* The owner's row, as everybody sees it. */
+void pg_see_owner(struct pg *pg, struct engine_owner *owner);
+/* The node that is in the middle of a take-over, and, `taken`, has changed the owner's row; NULL:
+ * none is. */
+const char *pg_taker(struct pg *pg, bool taken);
 void pg_cancel_waits(struct pg *pg); /* commits wait for no standby any more */
 /* Each statement fails with this SQLSTATE by one chance in so many; 0: none does. */
 void pg_fail(struct pg *pg, const char *state, uint64_t one_in);

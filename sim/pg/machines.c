@@ -235,3 +235,25 @@ void pg_terminate(struct pg *pg, const char *node)
     }
     changed(pg);
 }
+
+/* --- Who owns the tasks --- */
+
+void pg_see_owner(struct pg *pg, struct engine_owner *owner)
+{
+    struct pg_key key = pg_owner_key();
+    struct pg_sight sight = {.committed = pg->machines[pg->primary].tables};
+    struct pg_owner row;
+    pg_advance(pg);
+    memcpy(&row, pg_row_bytes(pg_see(&sight, PG_OWNER, &key)), sizeof row);
+    *owner = row.row;
+}
+
+const char *pg_taker(struct pg *pg, bool taken)
+{
+    pg_advance(pg);
+    for (const struct pg_backend *b = pg->backends; b; b = b->next)
+        if (b->machine == pg->primary && b->in_transaction &&
+            (!taken || b->own[PG_OWNER].count > 0))
+            return b->node;
+    return NULL;
+}

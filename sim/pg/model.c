@@ -372,6 +372,21 @@ void pg_break(struct pg *pg, const char *node)
     pg_tell(pg);
 }
 
+void pg_break_late(struct pg *pg, const char *node, uint64_t later)
+{
+    pg_advance(pg);
+    for (struct pg_link *l = pg->links; l; l = l->next) {
+        if (l->broken || !is_of(l->node, node))
+            continue;
+        for (struct pg_call *call = l->backend ? l->backend->inbox : NULL; call; call = call->next)
+            call->arrives = pg->clock + later;
+        leave(pg, l, true);
+        l->broken = true;
+    }
+    pg_advance(pg);
+    pg_tell(pg);
+}
+
 void pg_node_died(struct pg *pg, const char *node, bool power)
 {
     pg_advance(pg);
