@@ -25,6 +25,7 @@ static uint64_t ns_of(const struct timespec *t)
 static uint64_t ahead_of_all = SIM_EPOCH, slept;
 static int64_t ahead[SIM_OWNERS];
 static bool leapt;
+static uint64_t stands_at; /* 0: they go */
 
 static uint64_t wall_ahead(void)
 {
@@ -33,6 +34,8 @@ static uint64_t wall_ahead(void)
 
 uint64_t sim_wall(void)
 {
+    if (stands_at > 0 && sim_self() && sim_self_owner() >= SIM_NODE)
+        return stands_at;
     return sim_now() + wall_ahead();
 }
 
@@ -44,6 +47,11 @@ uint64_t sim_wall_right(void)
 void sim_clock_set(enum sim_owner owner, int64_t ns)
 {
     ahead[owner] = ns;
+}
+
+void sim_clock_stand(bool on)
+{
+    stands_at = on ? sim_wall_right() : 0;
 }
 
 void sim_clock_leap(int64_t ns)

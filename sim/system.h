@@ -26,5 +26,7 @@ void sim_clock_suspend(uint64_t ns);
 bool sim_clock_leapt(void); /* one of them was called */
 /* From now on the wall clock of this owner is ahead of the others' by so much. */
 void sim_clock_set(enum sim_owner owner, int64_t ns);
+/* The wall clocks of all nodes stand still, at the same time; `on` false: they are right again. */
+void sim_clock_stand(bool on);
 
 #endif

@@ -37,7 +37,7 @@ static struct client {
 static uint32_t client_count, holder_count, killers, killers_max;
 static bool calm, has_cron;
 static struct {
-    uint32_t burst, weights[15], sum;
+    uint32_t burst, weights[16], sum;
     uint64_t pause, length; /* ns; ms of a task */
 } shape;
 
@@ -82,11 +82,20 @@ static void put_rate(struct sim_bytes *out)
     put_option(out, "per", 1000);
 }
 
+static const char *const levels[] = {"none", "async", "fsync", "replicated"};
+
 static void put_durable(struct sim_bytes *out)
 {
-    static const char *const levels[] = {"none", "async", "fsync", "replicated"};
     sim_put_text(out, "durable");
     sim_put_text(out, levels[below(4)]);
+}
+
+static void put_key(struct sim_bytes *out, const struct sim_job *j)
+{
+    char key[32];
+    snprintf(key, sizeof key, "k%" PRIu64, j->serial);
+    sim_put_text(out, "key");
+    sim_put_text(out, key);
 }
 
 static void put_job(struct client *c, struct sim_job *j, bool again)
@@ -95,7 +104,6 @@ static void put_job(struct client *c, struct sim_job *j, bool again)
     struct sim_request *r = sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3);
     bool works = j->works, limited = below(4) == 0, other = !again && below(4) == 0,
          late = below(4) == 0, rated = below(8) == 0;
-    char key[32];
     r->serial = j->serial;
     j->asked++;
     sim_put_text(out, works ? "work.job" : "sim.job");
@@ -106,11 +114,8 @@ static void put_job(struct client *c, struct sim_job *j, bool again)
     sim_put_map(out, 2u + j->keyed + limited + (other && sim_nodes_have_store()) + late + rated);
     put_option(out, "retries", below(4));
     put_option(out, "backoff", 1 + below(200));
-    if (j->keyed) {
-        snprintf(key, sizeof key, "k%" PRIu64, j->serial);
-        sim_put_text(out, "key");
-        sim_put_text(out, key);
-    }
+    if (j->keyed)
+        put_key(out, j);
     if (limited)
         put_limit(out);
     if (other && sim_nodes_have_store())
@@ -140,6 +145,35 @@ static void submit_twice(struct client *c)
         put_job(c, j, false);
     else
         submit(c);
+}
+
+static void put_plain(struct client *c, struct sim_job *j, const char *level)
+{
+    struct sim_bytes *out = &c->burst.out;
+    sim_burst_add(&c->burst, SIM_SUBMIT, "task.submit", 3)->serial = j->serial;
+    j->asked++;
+    sim_put_text(out, "sim.job");
+    sim_put_array(out, 3);
+    sim_put_uint(out, j->serial);
+    sim_put_uint(out, 0);
+    sim_put_uint(out, SIM_FAILS);
+    sim_put_map(out, 4);
+    put_option(out, "retries", 3);
+    put_option(out, "backoff", 1);
+    put_key(out, j);
+    sim_put_text(out, "durable");
+    sim_put_text(out, level);
+}
+
+/* It becomes more durable while its attempts fail, one after the other. */
+static void submit_harder(struct client *c)
+{
+    struct sim_job *j = sim_nodes_have_store() ? sim_job_new() : NULL;
+    if (!j)
+        return;
+    j->keyed = true;
+    put_plain(c, j, levels[below(2)]);
+    put_plain(c, j, levels[2 + below(2)]);
 }
 
 /* One with a key is asked for until it is known. */
@@ -268,8 +302,8 @@ static void drain(struct client *c)
 }
 
 static void (*const deeds[])(struct client *c) = {
-    submit,     submit, get,      wait_for, cancel,       explain, list,  call,
-    ask_status, audit,  put_cron, drain,    submit_twice, retry,   forget};
+    submit,     submit, get,      wait_for, cancel,       explain, list,   call,
+    ask_status, audit,  put_cron, drain,    submit_twice, retry,   forget, submit_harder};
 enum { DEEDS = sizeof deeds / sizeof *deeds };
 _Static_assert(DEEDS == sizeof shape.weights / sizeof *shape.weights, "a weight each");
 

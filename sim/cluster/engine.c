@@ -11,13 +11,26 @@
 #include "sim/pg/faults.h"
 #include "sim/postgres.h"
 #include "sim/schedule.h"
+#include "sim/system.h"
 #include "sim/trace.h"
 
-enum { OUTAGE_MS = 12000, LAG_MS = 2000, RACE_MS = 2000, LATE_MS = 1500, LOOK_MS = 2 };
+enum {
+    OUTAGE_MS = 12000,
+    LAG_MS = 2000,
+    RACE_MS = 1000,
+    LATE_MS = 4000,
+    LOOK_MS = 2,
+    TAKEN_MS = 30000, /* until another node owns, at most */
+    OWNED_MS = 6000,
+    RELAYS = 2,
+    RELAY_MS = 3000 /* a node's clock may be wrong by 10 s */
+};
 
 static bool calm, rests;
+enum { FAULTS = 13 };
 static struct {
-    bool breaks, cuts, fails, cancels, lags, dies, stands, parts, races, straggles;
+    void (*faults[FAULTS])(void);
+    uint32_t count;
     uint64_t pause;
 } shape;
 
@@ -26,9 +39,10 @@ static uint64_t below(uint64_t n)
     return sim_below(SIM_FAULTS, n);
 }
 
+static const char *const names[] = {"a", "b", "c"};
+
 static const char *any_node(void)
 {
-    static const char *const names[] = {"a", "b", "c"};
     return names[below(sim_nodes_count())];
 }
 
@@ -41,8 +55,6 @@ static void wait_a_while(void)
 static void break_links(void)
 {
     const char *node = below(2) ? any_node() : NULL;
-    if (!shape.breaks)
-        return;
     sim_tell("connections of %s to PostgreSQL break", node ? node : "all");
     pg_break(sim_postgres(), node);
 }
@@ -51,8 +63,6 @@ static void cut(void)
 {
     const char *node = any_node();
     unsigned ways = 1 + (unsigned)below(PG_TO_ENGINE | PG_TO_NODE);
-    if (!shape.cuts)
-        return;
     sim_tell("%s is cut off from PostgreSQL (%u)", node, ways);
     pg_cut(sim_postgres(), node, -1, ways);
     wait_a_while();
@@ -79,51 +89,91 @@ static bool await_taker(char name[CLUSTER_NAME_MAX], bool taken)
     return taker != NULL;
 }
 
-/* The owner is cut off until another node is in the middle of its take-over; then that one is, so
- * that what the owner has sent meanwhile comes in between. */
+static void cut_whole(const char *node, bool on)
+{
+    pg_cut(sim_postgres(), node, -1, on ? PG_TO_ENGINE | PG_TO_NODE : 0);
+}
+
+/* False: none has for a long time. */
+static bool await_owner_but(const char *former, uint64_t most_ms)
+{
+    char owner[CLUSTER_NAME_MAX];
+    uint64_t until = sim_now() + SIM_MS(most_ms);
+    while ((!find_owner(owner) || strcmp(owner, former) == 0) && sim_now() < until)
+        sim_sleep_for(SIM_MS(100));
+    return sim_now() < until;
+}
+
+/* What the owner sends is held up until another node is in the middle of its take-over; then that
+ * one is cut off, so that batches of the owner come in between. */
 static void race(void)
 {
     char owner[CLUSTER_NAME_MAX], taker[CLUSTER_NAME_MAX];
-    if (!shape.races || !find_owner(owner))
+    if (!find_owner(owner))
         return;
-    sim_tell("the owner %s is cut off from PostgreSQL until another node takes over", owner);
-    pg_cut(sim_postgres(), owner, -1, PG_TO_ENGINE | PG_TO_NODE);
+    sim_tell("what the owner %s sends to PostgreSQL is held up until another takes over", owner);
+    pg_hold(sim_postgres(), owner, true);
+    cut_whole(owner, true);
     if (await_taker(taker, below(2))) {
         sim_tell("%s takes over, and is cut off in the middle", taker);
         pg_cut(sim_postgres(), taker, -1, PG_TO_ENGINE);
-    }
-    pg_cut(sim_postgres(), owner, -1, 0);
-    sim_sleep_for(1 + below(SIM_MS(RACE_MS)));
-    if (*taker)
+        pg_release(sim_postgres(), owner, true);
+        sim_sleep_for(1 + below(SIM_MS(RACE_MS)));
         pg_cut(sim_postgres(), taker, -1, 0);
+        sim_sleep_for(1 + below(SIM_MS(RACE_MS)));
+    }
+    pg_hold(sim_postgres(), owner, false);
+    cut_whole(owner, false);
+    pg_release(sim_postgres(), owner, false);
 }
 
-/* What the owner has sent comes in long after its connections broke, and meanwhile statements may
- * fail for a reason that ends what is sent again. */
+/* What the owner has sent arrives when its outcome was settled, and meanwhile statements may fail
+ * for a reason that ends what is sent again. */
 static void straggle(void)
 {
     char owner[CLUSTER_NAME_MAX];
-    uint64_t later = below(SIM_MS(LATE_MS));
-    if (!shape.straggles || !find_owner(owner))
+    if (!find_owner(owner))
         return;
-    pg_cut(sim_postgres(), owner, -1, PG_TO_ENGINE);
+    pg_hold(sim_postgres(), owner, true);
     sim_sleep_for(1 + below(SIM_MS(200)));
     sim_tell("connections of %s to PostgreSQL break, and what it sent is late", owner);
-    pg_break_late(sim_postgres(), owner, later);
-    pg_cut(sim_postgres(), owner, -1, 0);
-    if (below(4) == 0)
-        return;
-    pg_fail(sim_postgres(), "53100", 2);
-    sim_sleep_for(1 + below(later + 1));
+    pg_break(sim_postgres(), owner);
+    pg_hold(sim_postgres(), owner, false);
+    uint64_t settlings = pg_settlings(sim_postgres()), until = sim_now() + SIM_MS(LATE_MS);
+    while (pg_settlings(sim_postgres()) == settlings && sim_now() < until)
+        sim_sleep_for(1 + below(SIM_MS(LOOK_MS)));
+    if (below(2))
+        pg_fail(sim_postgres(), "53100", 2);
+    sim_sleep_for(1 + below(SIM_MS(1) << below(8)));
     pg_fail(sim_postgres(), "", 0);
+    pg_release(sim_postgres(), owner, false);
+}
+
+/* The owner is cut off from the database alone, until another one has owned for a while. */
+static void isolate(void)
+{
+    char owner[CLUSTER_NAME_MAX];
+    if (!find_owner(owner))
+        return;
+    if (below(2)) {
+        sim_postgres_lag(SIM_MS(LAG_MS));
+        sim_sleep_for(1 + below(SIM_MS(LAG_MS)));
+    }
+    sim_tell("the owner %s is cut off from PostgreSQL", owner);
+    cut_whole(owner, true);
+    if (below(2))
+        sim_nodes_leap((uint32_t)(*owner - 'a'));
+    if (await_owner_but(owner, TAKEN_MS))
+        sim_sleep_for(1 + below(SIM_MS(OWNED_MS)));
+    sim_postgres_lag(0);
+    sim_tell("%s is no longer cut off from PostgreSQL", owner);
+    cut_whole(owner, false);
 }
 
 static void fail(void)
 {
     static const char *const states[] = {"57014", "40001", "55P03", "57P01", "53100"};
     const char *state = states[below(sizeof states / sizeof *states)];
-    if (!shape.fails)
-        return;
     sim_tell("statements of PostgreSQL fail: %s", state);
     pg_fail(sim_postgres(), state, 1 + below(4));
     wait_a_while();
@@ -132,16 +182,12 @@ static void fail(void)
 
 static void cancel(void)
 {
-    if (!shape.cancels)
-        return;
     sim_tell("commits of PostgreSQL do not wait for a standby");
     pg_cancel_waits(sim_postgres());
 }
 
 static void lag(void)
 {
-    if (!shape.lags)
-        return;
     sim_tell("the standbys of PostgreSQL lag");
     sim_postgres_lag(SIM_MS(LAG_MS));
     wait_a_while();
@@ -158,8 +204,6 @@ static void promote(void)
 static void die(void)
 {
     int primary = pg_primary(sim_postgres());
-    if (!shape.dies)
-        return;
     sim_tell("PostgreSQL dies");
     pg_kill(sim_postgres(), primary);
     wait_a_while();
@@ -176,8 +220,6 @@ static void die(void)
 static void stand_still(void)
 {
     int primary = pg_primary(sim_postgres());
-    if (!shape.stands)
-        return;
     sim_tell("PostgreSQL stands still");
     pg_freeze(sim_postgres(), primary, true);
     wait_a_while();
@@ -188,8 +230,6 @@ static void stand_still(void)
 static void part(void)
 {
     int primary = pg_primary(sim_postgres());
-    if (!shape.parts)
-        return;
     sim_tell("PostgreSQL is cut off from its standbys");
     pg_separate(sim_postgres(), primary, true);
     wait_a_while();
@@ -204,29 +244,68 @@ static void part(void)
     pg_follow(sim_postgres(), primary);
 }
 
+/* The owner and the primary are on one side, all others on the other, where a standby is promoted.
+ */
+static void split(void)
+{
+    int primary = pg_primary(sim_postgres());
+    char owner[CLUSTER_NAME_MAX];
+    if (!find_owner(owner))
+        return;
+    sim_tell("the owner %s and the primary of PostgreSQL are cut off from all others", owner);
+    pg_separate(sim_postgres(), primary, true);
+    for (uint32_t n = 0; n < sim_nodes_count(); n++)
+        if (strcmp(names[n], owner) != 0)
+            pg_cut(sim_postgres(), names[n], primary, PG_TO_ENGINE | PG_TO_NODE);
+    for (int n = 0; n < PG_MACHINES; n++)
+        if (n != primary)
+            pg_cut(sim_postgres(), owner, n, PG_TO_ENGINE | PG_TO_NODE);
+    promote();
+    if (await_owner_but(owner, TAKEN_MS))
+        sim_sleep_for(1 + below(SIM_MS(OWNED_MS)));
+    sim_tell("the former primary of PostgreSQL follows, and all reach all");
+    for (uint32_t n = 0; n < sim_nodes_count(); n++)
+        pg_cut(sim_postgres(), names[n], -1, 0);
+    pg_separate(sim_postgres(), primary, false);
+    pg_follow(sim_postgres(), primary);
+}
+
+/* Nodes own one after the other while the wall clocks stand still. */
+static void relay(void)
+{
+    char owner[CLUSTER_NAME_MAX];
+    sim_tell("the nodes' wall clocks stand still, and owners hand over");
+    sim_clock_stand(true);
+    for (int n = 0; n < RELAYS && find_owner(owner); n++) {
+        sim_nodes_ask_to_stop((uint32_t)(*owner - 'a'));
+        if (await_owner_but(owner, RELAY_MS))
+            sim_sleep_for(1 + below(SIM_MS(1000)));
+    }
+    sim_clock_stand(false);
+}
+
 static void run(void *arg)
 {
-    static void (*const faults[])(void) = {break_links, cut,         fail, cancel, lag,
-                                           die,         stand_still, part, race,   straggle};
     (void)arg;
     for (;;) {
         sim_sleep_for(1 + below(shape.pause));
         rests = calm;
         if (calm)
             sim_sleep(SIM_NEVER);
-        else
-            faults[below(sizeof faults / sizeof *faults)]();
+        else if (shape.count > 0)
+            shape.faults[below(shape.count)]();
     }
 }
 
 void sim_engine_shape(void)
 {
     static const uint64_t pauses[] = {SIM_MS(1000), SIM_MS(4000), SIM_MS(15000)};
-    bool *const faults[] = {&shape.breaks, &shape.cuts,     &shape.fails,  &shape.cancels,
-                            &shape.lags,   &shape.dies,     &shape.stands, &shape.parts,
-                            &shape.races,  &shape.straggles};
-    for (size_t n = 0; n < sizeof faults / sizeof *faults; n++)
-        *faults[n] = sim_one_in(SIM_SHAPE, 4);
+    static void (*const all[FAULTS])(void) = {break_links, cut,         fail, cancel, lag,
+                                              die,         stand_still, part, race,   straggle,
+                                              isolate,     split,       relay};
+    for (size_t n = 0; n < FAULTS; n++)
+        if (sim_one_in(SIM_SHAPE, 4))
+            shape.faults[shape.count++] = all[n];
     shape.pause = pauses[sim_below(SIM_SHAPE, 3)];
 }
 

@@ -13,6 +13,7 @@
 #include "sim/net.h"
 #include "sim/node.h"
 #include "sim/peers.h"
+#include "sim/pg/faults.h"
 #include "sim/points.h"
 #include "sim/postgres.h"
 #include "sim/schedule.h"
@@ -25,7 +26,9 @@ enum {
     AGAIN_MS = 8000, /* until a process is started again, at most */
     FREEZE_MS = 12000,
     CUT_MS = 15000,
-    CLOCK_MS = 3000 /* by which clocks differ at first */
+    CLOCK_MS = 3000, /* by which clocks differ at first */
+    LEAP_MS = 8000,
+    OWNERS_MAX = 1000 /* before the world began */
 };
 
 extern const struct ergon_module_info *const demo_module; /* linked in */
@@ -108,7 +111,9 @@ void sim_nodes_shape(void)
     has_store = !sim_one_in(SIM_SHAPE, 32);
     if (has_store)
         sim_postgres_open();
-    else
+    if (has_store && sim_one_in(SIM_SHAPE, 2))
+        pg_age(sim_postgres(), 100 + (uint32_t)sim_below(SIM_SHAPE, OWNERS_MAX));
+    if (!has_store)
         sim_jobs_apart();
     sim_engine_shape();
     sim_peers_shape(SIM_MS(1) << sim_below(SIM_SHAPE, 7));
@@ -236,12 +241,17 @@ static void cut_power(void)
         end(any(), SIM_POWER);
 }
 
+void sim_nodes_ask_to_stop(uint32_t node)
+{
+    keepers[node].stops |= sim_nth_up(node);
+    sim_wake_all(&keepers[node]);
+}
+
 static void stop(void)
 {
     uint32_t n = any();
-    if (shape.stops && sim_nth_up(n))
-        keepers[n].stops = true;
-    sim_wake_all(&keepers[n]);
+    if (shape.stops)
+        sim_nodes_ask_to_stop(n);
 }
 
 static void freeze(void)
@@ -295,6 +305,14 @@ static void set_clock(void)
     int64_t by = (int64_t)below(SIM_MS(1) << below(15));
     if (shape.clocks)
         sim_clock_set(owner(any()), below(2) ? by : -by);
+}
+
+void sim_nodes_leap(uint32_t node)
+{
+    for (uint32_t n = 0; n < count; n++) {
+        int64_t by = (int64_t)below(SIM_MS(LEAP_MS));
+        sim_clock_set(owner(n), n == node ? -by : by);
+    }
 }
 
 static void run_faults(void *arg)

@@ -21,6 +21,9 @@ uint64_t sim_nodes_changes(void);
 bool sim_nodes_have_store(void);
 /* A connection to any node that is up, and its number; NULL: none is. */
 struct sim_link *sim_nodes_connect(uint32_t *node);
+/* The wall clock of this node leaps back, and the others' forward, by up to 8 s. */
+void sim_nodes_leap(uint32_t node);
+void sim_nodes_ask_to_stop(uint32_t node);
 /* Any fiber: the process of this node dies soon.  A handler calls it. */
 void sim_nodes_kill(uint32_t node);
 bool sim_nodes_all_up(void);

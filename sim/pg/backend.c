@@ -167,6 +167,7 @@ static void write_record(struct pg *pg, struct pg_backend *b)
     if (b->call->kind == PG_SETTLE && b->call->rows > 0) {
         m->settled = b->call->epoch;
         m->settler = b->number;
+        pg->settlings++;
     }
     struct pg_record *r = calloc(1, sizeof *r);
     require(r != NULL, "no memory for a commit of the model");

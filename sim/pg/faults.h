@@ -9,8 +9,12 @@ enum pg_way { PG_TO_ENGINE = 1, PG_TO_NODE = 2 };
 void pg_cut(struct pg *pg, const char *node, int machine, unsigned ways);
 /* All links of the node break now (NULL: of all nodes).  Of what is under way some arrives. */
 void pg_break(struct pg *pg, const char *node);
-/* All links of the node break now, and what is under way arrives so much later (ns). */
-void pg_break_late(struct pg *pg, const char *node, uint64_t later);
+/* From now on what the node sends is under way until pg_release(), also if its link has ended by
+ * then; `on` false: what is sent from now on is not. */
+void pg_hold(struct pg *pg, const char *node, bool on);
+/* What was held arrives now, `batches`: but for statements that write no batch.  The links on which
+ * it was sent break. */
+void pg_release(struct pg *pg, const char *node, bool batches);
 /* The process of the node has died, or its machine (then the engine is not notified). */
 void pg_node_died(struct pg *pg, const char *node, bool power);
 void pg_kill(struct pg *pg, int machine);  /* its PostgreSQL dies */
@@ -25,6 +29,10 @@ void pg_follow(struct pg *pg, int machine); /* becomes a standby of the primary,
  * and their clients are not notified.  A client that has asked nothing sends once more before it
  * notices (pg_said_why()). */
 void pg_terminate(struct pg *pg, const char *node);
+/* Before the first link: so many owners were there before, each of which lost its board. */
+void pg_age(struct pg *pg, uint32_t owners);
+/* How many unknown outcomes were settled. */
+uint64_t pg_settlings(const struct pg *pg);
 /* The owner's row, as everybody sees it. */
 void pg_see_owner(struct pg *pg, struct engine_owner *owner);
 /* The node that is in the middle of a take-over, and, `taken`, has changed the owner's row; NULL:

@@ -248,6 +248,19 @@ void pg_see_owner(struct pg *pg, struct engine_owner *owner)
     *owner = row.row;
 }
 
+void pg_age(struct pg *pg, uint32_t owners)
+{
+    struct pg_key key = pg_owner_key();
+    struct pg_owner owner = {.row = {.epoch = owners, .boards = owners}};
+    for (int n = 0; n < PG_MACHINES; n++)
+        pg_table_put(&pg->machines[n].tables[PG_OWNER], pg_row_new(&key, &owner, sizeof owner));
+}
+
+uint64_t pg_settlings(const struct pg *pg)
+{
+    return pg->settlings;
+}
+
 const char *pg_taker(struct pg *pg, bool taken)
 {
     pg_advance(pg);

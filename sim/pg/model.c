@@ -114,6 +114,22 @@ void pg_cut(struct pg *pg, const char *node, int machine, unsigned ways)
     pg_tell(pg);
 }
 
+static bool is_held(const struct pg *pg, const char *node)
+{
+    const struct pg_node *n = node_of(pg, node);
+    return n && n->held;
+}
+
+void pg_hold(struct pg *pg, const char *node, bool on)
+{
+    pg_advance(pg);
+    node_for(pg, node)->held = on;
+    for (struct pg_backend *b = pg->backends; b && on; b = b->next)
+        for (struct pg_call *call = b->inbox; call && strcmp(b->node, node) == 0; call = call->next)
+            if (call->arrives > pg->clock)
+                call->arrives = PG_NEVER;
+}
+
 /* --- Time --- */
 
 /* When the node's side gives the link up; PG_NEVER. */
@@ -246,7 +262,7 @@ bool pg_send(struct pg_link *l, struct pg_call *call)
         pg_call_free(call);
         return !l->broken; /* it is not known yet */
     }
-    uint64_t at = pg->clock + pg_chance(pg, pg->shape.net);
+    uint64_t at = is_held(pg, b->node) ? PG_NEVER : pg->clock + pg_chance(pg, pg->shape.net);
     call->next = NULL;
     call->arrives = b->inbox_last && b->inbox_last->arrives > at ? b->inbox_last->arrives : at;
     if (b->inbox_last)
@@ -345,7 +361,7 @@ void pg_close(struct pg_link *l)
         return;
     struct pg *pg = l->pg;
     pg_advance(pg);
-    if (l->backend && !pg_passes(pg, l->node, l->machine, PG_TO_ENGINE))
+    if (l->backend && !pg_passes(pg, l->node, l->machine, PG_TO_ENGINE) && !is_held(pg, l->node))
         cut_inbox(pg, l->backend, 0);
     leave(pg, l, true);
     free_link(l);
@@ -372,17 +388,27 @@ void pg_break(struct pg *pg, const char *node)
     pg_tell(pg);
 }
 
-void pg_break_late(struct pg *pg, const char *node, uint64_t later)
+static void arrive(struct pg *pg, struct pg_backend *b)
 {
-    pg_advance(pg);
-    for (struct pg_link *l = pg->links; l; l = l->next) {
-        if (l->broken || !is_of(l->node, node))
-            continue;
-        for (struct pg_call *call = l->backend ? l->backend->inbox : NULL; call; call = call->next)
-            call->arrives = pg->clock + later;
+    struct pg_link *l = b->link;
+    if (l) {
         leave(pg, l, true);
         l->broken = true;
     }
+    for (struct pg_call *call = b->inbox; call; call = call->next)
+        if (call->arrives == PG_NEVER)
+            call->arrives = pg->clock;
+    if (b->gone_at == PG_NEVER)
+        b->gone_at = pg->clock;
+}
+
+void pg_release(struct pg *pg, const char *node, bool batches)
+{
+    pg_advance(pg);
+    for (struct pg_backend *b = pg->backends; b; b = b->next)
+        if (strcmp(b->node, node) == 0 && b->inbox && b->inbox_last->arrives == PG_NEVER &&
+            (!batches || b->inbox_last->kind == PG_UNIT))
+            arrive(pg, b);
     pg_advance(pg);
     pg_tell(pg);
 }

@@ -72,6 +72,7 @@ struct pg_node {
     char name[CLUSTER_NAME_MAX];
     unsigned cut[PG_MACHINES]; /* enum pg_way */
     uint64_t cut_at[PG_MACHINES];
+    bool held; /* what it sends arrives when pg_release() says so */
 };
 
 struct pg {
@@ -85,7 +86,7 @@ struct pg {
     int node_count;
     struct pg_backend *backends; /* in the order of their begins */
     struct pg_link *links;
-    uint64_t tickets, begun; /* begun: backends */
+    uint64_t tickets, begun, settlings; /* begun: backends */
     bool news;               /* a client that waits has an answer, or a broken link */
     char failure[6];
     uint64_t fails_one_in;
