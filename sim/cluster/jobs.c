@@ -20,7 +20,7 @@ static struct sim_job jobs[JOBS_MAX];
 static uint32_t job_count;
 static struct attempt {
     char id[SIM_JOB_ID];
-    uint64_t number, at;
+    uint64_t number, at, epoch; /* epoch: the owner's */
 } attempts[ATTEMPTS_MAX];
 static uint32_t attempt_count;
 static uint32_t troubles;
@@ -107,6 +107,8 @@ static void take_id(struct sim_job *j, struct span result)
     j->id[id.len] = '\0';
     if (!j->acknowledged)
         j->known_at = sim_now();
+    if (level >= SIM_FSYNC && (!j->acknowledged || is_other || j->level < SIM_FSYNC))
+        j->epoch = sim_nodes_epoch();
     j->acknowledged = true;
     j->level = level;
     check_id(j);
@@ -121,7 +123,8 @@ void sim_job_answered(struct sim_job *j, const struct sim_request *r)
         j->unsure = true;
     else
         j->refused++;
-    sim_tell("submission %" PRIu64 ": %s %.*s", j->serial, j->id, (int)r->error.len, r->error.at);
+    sim_tell("submission %" PRIu64 ": %s (%d) %.*s", j->serial, j->id, (int)j->level,
+             (int)r->error.len, r->error.at);
 }
 
 /* --- Ends --- */
@@ -182,7 +185,7 @@ static void check_number(const struct sim_job *j, const struct attempt *new)
 {
     for (uint32_t n = 0; n < attempt_count; n++) {
         const struct attempt *a = &attempts[n];
-        if (strcmp(a->id, new->id) != 0)
+        if (strcmp(a->id, new->id) != 0 || a->epoch < j->epoch)
             continue;
         if (a->number == new->number)
             sim_finding("attempts: attempt %" PRIu64 " of task %s (%" PRIu64 ") began twice",
@@ -197,7 +200,7 @@ static void check_number(const struct sim_job *j, const struct attempt *new)
 
 static void note_attempt(const struct sim_job *j, struct span id, uint64_t number, uint64_t at)
 {
-    struct attempt new = {.number = number, .at = at};
+    struct attempt new = {.number = number, .at = at, .epoch = sim_nodes_epoch()};
     require(id.len < SIM_JOB_ID, "an id is too long");
     memcpy(new.id, id.at, id.len);
     if (j->acknowledged && j->level >= SIM_FSYNC && span_is(id, j->id))

@@ -43,7 +43,9 @@ struct sim_job {
     bool open;         /* in calm: it has not ended */
     uint32_t begun;    /* attempts */
     uint64_t known_at; /* when it was acknowledged first */
-    uint64_t changes;  /* sim_nodes_changes(), when it was submitted */
+    uint64_t
+        epoch; /* the owner's, when it became `fsync` or above: former ones may repeat numbers */
+    uint64_t changes; /* sim_nodes_changes(), when it was submitted */
 };
 
 /* The nodes have no store in common: two of them may give the same id. */

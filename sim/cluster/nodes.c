@@ -62,12 +62,17 @@ uint32_t sim_nodes_count(void)
     return count;
 }
 
-uint64_t sim_nodes_changes(void)
+uint64_t sim_nodes_epoch(void)
 {
     struct engine_owner owner = {0};
     if (has_store)
         pg_see_owner(sim_postgres(), &owner);
-    return owner.epoch + ends;
+    return owner.epoch;
+}
+
+uint64_t sim_nodes_changes(void)
+{
+    return sim_nodes_epoch() + ends;
 }
 
 bool sim_nodes_have_store(void)

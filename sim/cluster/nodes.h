@@ -16,6 +16,8 @@ void sim_nodes_shape(void);
 void sim_nodes_spawn(void);
 void sim_nodes_calm(void); /* no more faults; all is whole again, and all nodes run */
 uint32_t sim_nodes_count(void);
+/* The number of the owner, as the database has it. */
+uint64_t sim_nodes_epoch(void);
 /* Take-overs, and ends of processes, until now. */
 uint64_t sim_nodes_changes(void);
 bool sim_nodes_have_store(void);
