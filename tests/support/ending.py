@@ -100,7 +100,10 @@ def has_ended(pid):
 def freeze(pids):
     """SIGSTOP; returns when they have stopped."""
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except ProcessLookupError:
+            pass
     for pid in pids:
         eventually(lambda p=pid: state_of(p) in "TZX", f"process {pid} stops")
 
