@@ -27,7 +27,7 @@ static void saved(struct jobs *jobs, struct job *job, enum store_error error)
     waiters_job_saved(jobs, job, error);
     if (!durable_is_awaited(job->durable))
         return; /* it is there already: submissions that joined it wanted more, and were refused */
-    if (error != STORE_OK && job->saved == JOB_NEW)
+    if (error != STORE_OK && job->saved == JOB_SAVED_NOTHING)
         take_back(jobs, job, error);
     else if (job_is_open(job) && job->reason == JOB_WHY_COMMIT && !job_is(job, JOB_AWAITS_ROW))
         job_schedule(&jobs->sched, job, false);

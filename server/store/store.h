@@ -86,6 +86,7 @@ struct store_task {
     bool settled;         /* CHANGE: what it came after counts no more; both are emptied */
     bool anew;            /* CHANGE: `durable` and the options are written again, too */
     bool rises;           /* somebody waits for this level of `durable` */
+    bool first_life;      /* CHANGE: there is no row of its life yet */
     uint32_t attempt;     /* the last that was begun; 0: none */
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
     uint32_t crashes;     /* of the server, while it ran */

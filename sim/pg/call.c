@@ -38,6 +38,7 @@ static void set_task(struct pg_op *op, const struct store_op *from)
     op->durable = task->durable;
     op->anew = task->anew;
     op->settled = task->settled;
+    op->first_life = changes && task->first_life;
     if (puts)
         op->wrong = pg_pack(&row_submissions, task, true, &op->row);
     if (!op->wrong && task->has_options && (puts || (changes && task->anew)))

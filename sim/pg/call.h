@@ -49,7 +49,7 @@ struct pg_op {
     uint64_t id, back, from;
     uint32_t seq, oldest;
     uint8_t durable;
-    bool anew, settled;
+    bool anew, settled, first_life;
 };
 
 struct pg_unit {

@@ -74,6 +74,7 @@ static const char *change_task(const struct pg_sight *s, const struct pg_op *op)
     const struct pg_row *submission = pg_see(s, SUBMISSIONS, &op->key);
     if (!submission)
         return "EF002";
+    require(!op->first_life || !pg_see(s, LIVES, &op->key), "a life that begins has a row");
     put_life(s, op);
     if (op->anew) {
         pg_unpack(&row_submissions, submission, &task);

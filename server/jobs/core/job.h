@@ -149,6 +149,14 @@ enum job_effect {
     EFFECT_GONE = 128        /* it has left the table: its row and its memory go */
 };
 
+/* What the file has of a job, by the last write that came back. */
+enum job_saved {
+    JOB_SAVED_NOTHING,
+    JOB_SAVED_ENDED,
+    JOB_SAVED_OPEN,
+    JOB_SAVED_FIRST /* that it is open, and no row of its life */
+};
+
 struct job {
     struct ao timer; /* sleeps until the next time that counts: due, deadline, timeout, keep */
     struct job *prev, *next;           /* in `list` */
@@ -208,7 +216,7 @@ struct job {
     uint8_t durable; /* enum job_durable: what its spec wants, as far as it can be had */
     uint8_t ending;  /* JOB_ENDING: the state that is being committed */
     uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */
-    uint8_t saved;   /* what the file says of its state; JOB_NEW: it has no row */
+    uint8_t saved;   /* enum job_saved */
     uint8_t counted; /* what the file counts it as, with what is on its way; JOB_NEW: not yet */
     uint8_t save_error; /* EFFECT_SAVED, EFFECT_CANCEL_SAVED: enum store_error, of that write */
     uint8_t crashes;    /* of the server while it ran; at most 255 */
@@ -288,7 +296,7 @@ static inline uint32_t job_losses(const struct job *job)
 static inline bool job_may_begin(const struct job *job)
 {
     return (!durable_is_awaited(job->durable) && !job_is(job, JOB_HARDENING)) ||
-           (job->saved_attempt >= job->attempt && job_state_open((enum job_state)job->saved));
+           (job->saved_attempt >= job->attempt && job->saved >= JOB_SAVED_OPEN);
 }
 
 /* How many bytes the job takes, with everything that hangs on it. */

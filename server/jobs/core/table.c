@@ -255,7 +255,8 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
         return NULL;
     ao_init(&job->timer, table->timer_class, table->activator);
     job->id = id;
-    job->state = job->row = job->saved = job->counted = JOB_NEW;
+    job->state = job->row = job->counted = JOB_NEW;
+    job->saved = JOB_SAVED_NOTHING;
     job->params_len = (uint32_t)spec->params.len;
     if (!stays)
         copy_params(job, spec, names);

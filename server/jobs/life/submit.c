@@ -286,7 +286,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 void job_take_back(struct jobs *jobs, struct job *job, const char *why)
 {
     struct job_table *table = jobs_table(jobs);
-    assert(durable_is_awaited(job->durable) && job->saved == JOB_NEW);
+    assert(durable_is_awaited(job->durable) && job->saved == JOB_SAVED_NOTHING);
     table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)

@@ -266,6 +266,7 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
         return NULL;
     write->owner = job;
     write->task.anew = anew;
+    write->task.first_life = job->saved == JOB_SAVED_FIRST && job->pending == 0;
     if (put || anew)
         fill_fixed(job, &write->task);
     if (after > 0)

@@ -299,11 +299,22 @@ static void go_on(struct jobs *jobs, struct job *job)
     job_schedule(jobs_scheduler(jobs), job, job->due == 0);
 }
 
-/* An attempt that was under way as the row was written may end later. */
-static void note_attempt(struct jobs *jobs, struct job *job, const struct store_task *row)
+/* What else a life has comes with an attempt, or with a worker that was lost before one began. */
+static bool has_no_life(const struct store_op *write)
 {
+    const struct store_task *row = &write->task;
+    return write->kind == STORE_PUT && row->state == JOB_QUEUED && row->attempt == 0 &&
+           row->due_at == 0 && row->lost == 0;
+}
+
+/* An attempt that was under way as the row was written may end later. */
+static void note_row(struct jobs *jobs, struct job *job, const struct store_op *write)
+{
+    const struct store_task *row = &write->task;
     assert(row->attempt <= job->attempt);
-    job->saved = row->state;
+    job->saved = has_no_life(write)                           ? JOB_SAVED_FIRST
+                 : job_state_open((enum job_state)row->state) ? JOB_SAVED_OPEN
+                                                              : JOB_SAVED_ENDED;
     job->saved_attempt = row->attempt - (row->state == JOB_RUNNING && row->attempt > 0);
     board_saved(jobs_scheduler(jobs)->board, job);
 }
@@ -341,7 +352,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
 {
     unsigned effects = write->task.cancel_asked ? EFFECT_CANCEL_SAVED : 0;
     count_row(jobs_journal(jobs), write);
-    note_attempt(jobs, job, &write->task);
+    note_row(jobs, job, write);
     if (write->kind == STORE_PUT)
         job_unmark(job, JOB_SUBMITTING);
     if (is_hardened(job, write)) {
@@ -388,7 +399,7 @@ static void give_up(struct jobs *jobs, struct job *job)
  * first row, and refused a later write, the job stays in the file, as async. */
 static bool soften(struct jobs *jobs, struct job *job)
 {
-    bool memory = job_is(job, JOB_FROM_MEMORY) && job->saved == JOB_NEW;
+    bool memory = job_is(job, JOB_FROM_MEMORY) && job->saved == JOB_SAVED_NOTHING;
     end_hardening(job);
     job_effect(jobs_table(jobs), job, EFFECT_SAVED);
     if (!memory) {

@@ -297,7 +297,7 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     job->ended = row->ended_at;
     job->counted = open ? JOB_QUEUED : row->state;
     job->row = open && row->state != JOB_RUNNING ? JOB_QUEUED : row->state;
-    job->saved = row->state;
+    job->saved = !open ? JOB_SAVED_ENDED : row->has_life ? JOB_SAVED_OPEN : JOB_SAVED_FIRST;
     job->row_attempt = attempt; /* so it is read again by the next */
     job->saved_attempt = attempt - (row->state == JOB_RUNNING && attempt > 0);
 }

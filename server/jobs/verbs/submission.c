@@ -113,7 +113,7 @@ static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i
     assert(!joins || op->submission.specs); /* its arguments were not dropped */
     outcome->hardens = false;
     outcome->durable = job->durable;
-    if (error != STORE_OK && !joins && job->saved != JOB_NEW)
+    if (error != STORE_OK && !joins && job->saved != JOB_SAVED_NOTHING)
         return; /* what failed is a later write, which others want */
     if (error != STORE_OK)
         fail(outcome, sync_error(error), store_error_text(error));

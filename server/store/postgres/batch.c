@@ -263,9 +263,14 @@ static bool puts_life(const struct store_op *op)
     return op->kind == STORE_PUT && row_has_life(&op->task);
 }
 
-static bool is_change(const struct store_op *op)
+static bool changes_life(const struct store_op *op)
 {
-    return op->kind == STORE_CHANGE;
+    return op->kind == STORE_CHANGE && !op->task.first_life;
+}
+
+static bool begins_life(const struct store_op *op)
+{
+    return op->kind == STORE_CHANGE && op->task.first_life;
 }
 
 static bool changes_durable(const struct store_op *op)
@@ -314,7 +319,8 @@ static const struct part parts[] = {
     {STATEMENT_PUT, is_put, &row_submissions, true, NULL},
     {STATEMENT_PUT_OPTIONS, puts_options, &row_options, true, NULL},
     {STATEMENT_PUT_LIFE, puts_life, &row_lives, true, NULL},
-    {STATEMENT_CHANGE, is_change, &row_lives, true, NULL},
+    {STATEMENT_CHANGE, changes_life, &row_lives, true, NULL},
+    {STATEMENT_FIRST_LIFE, begins_life, &row_lives, true, NULL},
     {STATEMENT_DURABLE, changes_durable, &row_submissions, false, NULL},
     {STATEMENT_OPTIONS, changes_options, &row_options, true, NULL},
     {STATEMENT_SETTLED, settles, &row_options, false, NULL},
@@ -344,7 +350,7 @@ static bool send_part(struct postgres_store *s, const struct part *part, uint32_
         values_array(v, part->second, s->rows, count, &s->names, false);
     if (part->statement == STATEMENT_DURABLE)
         values_array(v, column_of(part->map, "durable"), s->rows, count, &s->names, false);
-    if (part->statement == STATEMENT_CHANGE)
+    if (part->statement == STATEMENT_CHANGE || part->statement == STATEMENT_FIRST_LIFE)
         values_number(v, count);
     return statement_send(s, part->statement);
 }

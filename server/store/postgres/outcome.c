@@ -184,6 +184,16 @@ static void break_off(struct postgres_store *s)
     outcome_all(s, s->broken);
 }
 
+/* Somebody has put a row of the task's life there: then it is replaced. */
+static bool looks_for_life(const struct unit *unit)
+{
+    struct store_op *op = unit->batch->ops[unit->from];
+    if (op->kind != STORE_CHANGE || !op->task.first_life)
+        return false;
+    op->task.first_life = false;
+    return true;
+}
+
 /* Everything that is in flight behind it has failed with it, for want of its number. */
 void outcome_failed(struct postgres_store *s)
 {
@@ -197,6 +207,8 @@ void outcome_failed(struct postgres_store *s)
         }
         if (unit.count == 1) {
             outcome_again(s, &unit);
+            if (looks_for_life(&unit))
+                return;
             outcome_next(s, STORE_REFUSED);
         }
         halve_refused(s, &unit);

@@ -26,24 +26,15 @@ void sql_names(struct sql *s, const struct store_table *t, const char *prefix)
 
 /* --- In bulk: a parameter is an array of a column's values --- */
 
-static void add_unnest(struct sql *s, const struct store_table *t)
-{
-    sql_add(s, "unnest(");
-    for (uint32_t n = 0; n < sql_columns(t); n++)
-        sql_add(s, "%s$%u::%s[]", n ? ", " : "", n + 1, type_name(&t->columns[n]));
-    sql_add(s, ") AS u(");
-    sql_names(s, t, "");
-    sql_add(s, ")");
-}
-
+/* Functions that return rows go on together where they are selected, those that have ended with
+ * NULL; in FROM each would be read to its end into a store of its own first. */
 void sql_insert(struct sql *s, const struct store_table *t)
 {
-    sql_add(s, "INSERT INTO ergon.%s (", t->table);
+    sql_add(s, "INSERT INTO ergon.%s AS l (", t->table);
     sql_names(s, t, "");
     sql_add(s, ") SELECT ");
-    sql_names(s, t, "u.");
-    sql_add(s, " FROM ");
-    add_unnest(s, t);
+    for (uint32_t n = 0; n < sql_columns(t); n++)
+        sql_add(s, "%sunnest($%u::%s[])", n ? ", " : "", n + 1, type_name(&t->columns[n]));
 }
 
 static void add_conflict(struct sql *s, const struct store_table *t, const char *key)
@@ -66,19 +57,16 @@ void sql_upsert(struct sql *s, const struct store_table *t, const char *key)
     add_conflict(s, t, key);
 }
 
-/* The last parameter is how many must have changed.  A change of a task that has no row is refused:
- * else its end would be reported, and not be kept. */
-void sql_change_lives(struct sql *s, const struct store_table *t)
+/* The last parameter is how many tasks must be there.  A change of a task that has no row is
+ * refused: else its end would be reported, and not be kept. */
+void sql_change_lives(struct sql *s, bool first)
 {
-    sql_add(s, "WITH c AS (INSERT INTO ergon.%s AS l (", t->table);
-    sql_names(s, t, "");
-    sql_add(s, ") SELECT ");
-    sql_names(s, t, "u.");
-    sql_add(s, " FROM ");
-    add_unnest(s, t);
-    sql_add(s, " WHERE EXISTS (SELECT FROM ergon.submissions s WHERE s.id = u.id)");
-    add_conflict(s, t, "id");
-    sql_add(s, " RETURNING 1) SELECT ergon.rows(count(*), $%u) FROM c", sql_columns(t) + 1);
+    sql_add(s, "WITH c AS (");
+    sql_insert(s, &row_lives);
+    if (!first)
+        add_conflict(s, &row_lives, "id");
+    sql_add(s, ") SELECT ergon.rows(count(*), $%u) FROM ergon.submissions WHERE id = ANY ($1)",
+            sql_columns(&row_lives) + 1);
 }
 
 /* --- One row --- */

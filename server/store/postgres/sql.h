@@ -30,7 +30,8 @@ enum { SQL_MAX = 4096 };
 void sql_insert(struct sql *s, const struct store_table *t);
 /* Rows that are there change; of tables whose key is one column or, of events, two. */
 void sql_upsert(struct sql *s, const struct store_table *t, const char *key);
-void sql_change_lives(struct sql *s, const struct store_table *t);
+/* Lives of tasks; `first`: none has a row of it. */
+void sql_change_lives(struct sql *s, bool first);
 /* One row of a table that people's verbs change: the parameters are the columns. */
 void sql_put_row(struct sql *s, const struct store_table *t);
 void sql_update_row(struct sql *s, const struct store_table *t);

@@ -63,7 +63,9 @@ static void make(enum statement which, struct sql *sql)
     else if (which == STATEMENT_PUT_LIFE)
         sql_insert(sql, &row_lives);
     else if (which == STATEMENT_CHANGE)
-        sql_change_lives(sql, &row_lives);
+        sql_change_lives(sql, false);
+    else if (which == STATEMENT_FIRST_LIFE)
+        sql_change_lives(sql, true);
     else if (which == STATEMENT_OPTIONS)
         sql_upsert(sql, &row_options, "id");
     else if (which == STATEMENT_EVENT)

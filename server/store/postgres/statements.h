@@ -17,6 +17,7 @@ enum statement {
     STATEMENT_PUT_OPTIONS,    /* rows */
     STATEMENT_PUT_LIFE,       /* rows */
     STATEMENT_CHANGE,         /* rows of lives, and how many */
+    STATEMENT_FIRST_LIFE,     /* likewise; no task has one yet */
     STATEMENT_DURABLE,        /* ids, levels */
     STATEMENT_OPTIONS,        /* rows; replaces */
     STATEMENT_SETTLED,        /* ids */

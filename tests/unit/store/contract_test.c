@@ -263,6 +263,45 @@ CONTRACT_TEST(all_of_a_batch_are_refused)
     contract_expect(w, "counts 0 0 0 0 0 0\n");
 }
 
+static struct store_op *first_life(uint64_t id)
+{
+    struct store_op *op = change(id, CLIENT_DONE);
+    op->task.first_life = true;
+    return op;
+}
+
+CONTRACT_TEST(a_life_begins)
+{
+    put_many(w, 1, 3);
+    for (uint64_t id = 1; id <= 4; id++)
+        contract_push(w, first_life(id));
+    contract_wait(w);
+    assert_int_equal(w->good, 6);
+    assert_int_equal(w->refused, 1);
+    contract_push(w, change(2, CLIENT_OPEN));
+    contract_wait(w);
+    contract_expect(w, "counts 3 3 0 0 0 0\n"
+                       "task 1 done method=echo created=1000000001 durable=2 attempt=1\n"
+                       "task 2 queued method=echo created=1000000002 durable=2 attempt=1\n"
+                       "task 3 done method=echo created=1000000003 durable=2 attempt=1\n");
+}
+
+/* Somebody may have put the row of a life there: nothing is refused for that. */
+CONTRACT_TEST(a_life_that_is_there_begins)
+{
+    put_many(w, 1, 20);
+    contract_push(w, change(7, CLIENT_OPEN));
+    contract_push(w, change(20, CLIENT_OPEN));
+    contract_wait(w);
+    for (uint64_t id = 1; id <= 20; id++)
+        contract_push(w, first_life(id));
+    contract_wait(w);
+    assert_int_equal(w->good, 42);
+    assert_int_equal(w->refused, 0);
+    assert_non_null(strstr(contract_read(w), "counts 20 20 0 0 0 0\n"));
+    assert_null(strstr(w->rows.text, "queued"));
+}
+
 /* PostgreSQL cannot keep such a name.  What is for people only is made fit. */
 CONTRACT_TEST(a_nul_harms_nobody_else)
 {
