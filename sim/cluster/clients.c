@@ -159,7 +159,7 @@ static void put_plain(struct client *c, struct sim_job *j, const char *level)
     sim_put_uint(out, SIM_FAILS);
     sim_put_map(out, 4);
     put_option(out, "retries", 3);
-    put_option(out, "backoff", 1);
+    put_option(out, "backoff", UINT64_C(1) << below(8));
     put_key(out, j);
     sim_put_text(out, "durable");
     sim_put_text(out, level);

@@ -21,9 +21,10 @@ enum {
     LATE_MS = 4000,
     LOOK_MS = 2,
     TAKEN_MS = 30000, /* until another node owns, at most */
-    OWNED_MS = 6000,
+    OWNED_MS = 12000,
     RELAYS = 2,
-    RELAY_MS = 3000 /* a node's clock may be wrong by 10 s */
+    RELAY_MS = 3500, /* a node's clock may be wrong by 10 s */
+    SERVES_MS = 1000
 };
 
 static bool calm, rests;
@@ -277,9 +278,9 @@ static void relay(void)
     sim_tell("the nodes' wall clocks stand still, and owners hand over");
     sim_clock_stand(true);
     for (int n = 0; n < RELAYS && find_owner(owner); n++) {
-        sim_nodes_ask_to_stop((uint32_t)(*owner - 'a'));
+        sim_nodes_ask_to_stop((uint32_t)(*owner - 'a'), true);
         if (await_owner_but(owner, RELAY_MS))
-            sim_sleep_for(1 + below(SIM_MS(1000)));
+            sim_sleep_for(1 + below(SIM_MS(SERVES_MS)));
     }
     sim_clock_stand(false);
 }

@@ -7,9 +7,12 @@
 
 #include "base/check.h"
 #include "proto/reader.h"
+#include "server/jobs/core/ids.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/cluster/nodes.h"
+#include "sim/pg/faults.h"
+#include "sim/postgres.h"
 #include "sim/promises.h"
 #include "sim/schedule.h"
 #include "sim/trace.h"
@@ -198,6 +201,23 @@ static void check_number(const struct sim_job *j, const struct attempt *new)
     }
 }
 
+/* So those numbers that only a lost board knew can be computed.  Whoever runs it again, or deletes
+ * it, may change the row meanwhile. */
+static void check_row(const struct sim_job *j, struct span id, uint64_t number)
+{
+    struct engine_owner owner;
+    struct store_task row;
+    uint64_t key;
+    if (!sim_nodes_have_store() || j->retried || j->forgotten || !id_parse(id, &key) ||
+        !pg_see_task(sim_postgres(), key, &row) || row.durable < SIM_FSYNC)
+        return;
+    pg_see_owner(sim_postgres(), &owner);
+    if (number > row.attempt + 1 + (owner.boards - row.boards))
+        sim_finding("attempts: attempt %" PRIu64 " of task %.*s begins, and its row knows %" PRIu32
+                    ", and that %" PRIu32 " boards were lost since",
+                    number, (int)id.len, id.at, row.attempt, owner.boards - row.boards);
+}
+
 static void note_attempt(const struct sim_job *j, struct span id, uint64_t number, uint64_t at)
 {
     struct attempt new = {.number = number, .at = at, .epoch = sim_nodes_epoch()};
@@ -221,6 +241,8 @@ void sim_job_begins(uint64_t serial, struct span id, uint64_t number, uint64_t a
     if (is_other && j->level >= SIM_FSYNC && !j->forgotten && !sim_jobs_excused_since(j->known_at))
         sim_finding("once: submission %" PRIu64 " is task %s, and %.*s begins", serial, j->id,
                     (int)id.len, id.at);
+    if (id.len > 0)
+        check_row(j, id, number);
     if (id.len > 0)
         note_attempt(j, id, number, at);
     if (!is_other && j->level >= SIM_FSYNC && j->ended_at < SIM_NEVER && !j->retried &&

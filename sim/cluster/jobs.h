@@ -5,7 +5,8 @@
  * refused: a submission that was answered with an error other than UNSURE begins no attempt.
  * once: an id is of one submission, and a key of one task.
  * attempts: of a task with `fsync` or above no number is given out twice, they grow, and each
- * number that is skipped has a reason: an attempt that was lost, a take-over, the end of a node.
+ * number that is skipped has a reason: an attempt that was lost, a take-over, the end of a node;
+ * none begins that is two ahead of its row.
  * ends: an end that a client saw stays, and no attempt begins after it; the result is that of the
  * attempt that the server names.
  *

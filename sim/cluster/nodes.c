@@ -24,6 +24,7 @@
 enum {
     MOST = 3,
     AGAIN_MS = 8000, /* until a process is started again, at most */
+    SOON_MS = 200,
     FREEZE_MS = 12000,
     CUT_MS = 15000,
     CLOCK_MS = 3000, /* by which clocks differ at first */
@@ -37,6 +38,7 @@ static struct keeper {
     uint64_t starts_at; /* SIM_NEVER: it runs */
     bool doomed;        /* it is to die at once */
     bool stops;         /* it is to stop in order */
+    bool hurries;       /* then it is started again soon */
 } keepers[MOST];
 static uint32_t count;
 static uint64_t ends;
@@ -140,7 +142,9 @@ void sim_nodes_shape(void)
 
 static void start_again(struct keeper *k)
 {
-    k->starts_at = sim_now() + 1 + (calm ? 0 : below(SIM_MS(AGAIN_MS)));
+    uint64_t most = SIM_MS(k->hurries ? SOON_MS : AGAIN_MS);
+    k->starts_at = sim_now() + 1 + (calm ? 0 : below(most));
+    k->hurries = false;
 }
 
 static void end(uint32_t n, enum sim_end how)
@@ -246,9 +250,10 @@ static void cut_power(void)
         end(any(), SIM_POWER);
 }
 
-void sim_nodes_ask_to_stop(uint32_t node)
+void sim_nodes_ask_to_stop(uint32_t node, bool hurries)
 {
     keepers[node].stops |= sim_nth_up(node);
+    keepers[node].hurries = hurries;
     sim_wake_all(&keepers[node]);
 }
 
@@ -256,7 +261,7 @@ static void stop(void)
 {
     uint32_t n = any();
     if (shape.stops)
-        sim_nodes_ask_to_stop(n);
+        sim_nodes_ask_to_stop(n, false);
 }
 
 static void freeze(void)

@@ -25,7 +25,8 @@ bool sim_nodes_have_store(void);
 struct sim_link *sim_nodes_connect(uint32_t *node);
 /* The wall clock of this node leaps back, and the others' forward, by up to 8 s. */
 void sim_nodes_leap(uint32_t node);
-void sim_nodes_ask_to_stop(uint32_t node);
+/* In order; `hurries`: it is started again soon. */
+void sim_nodes_ask_to_stop(uint32_t node, bool hurries);
 /* Any fiber: the process of this node dies soon.  A handler calls it. */
 void sim_nodes_kill(uint32_t node);
 bool sim_nodes_all_up(void);

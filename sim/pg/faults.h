@@ -33,8 +33,6 @@ void pg_terminate(struct pg *pg, const char *node);
 void pg_age(struct pg *pg, uint32_t owners);
 /* How many unknown outcomes were settled. */
 uint64_t pg_settlings(const struct pg *pg);
-/* The owner's row, as everybody sees it. */
-void pg_see_owner(struct pg *pg, struct engine_owner *owner);
 /* The node that is in the middle of a take-over, and, `taken`, has changed the owner's row; NULL:
  * none is. */
 const char *pg_taker(struct pg *pg, bool taken);

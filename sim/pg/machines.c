@@ -236,7 +236,7 @@ void pg_terminate(struct pg *pg, const char *node)
     changed(pg);
 }
 
-/* --- Who owns the tasks --- */
+/* --- Rows --- */
 
 void pg_see_owner(struct pg *pg, struct engine_owner *owner)
 {
@@ -246,6 +246,26 @@ void pg_see_owner(struct pg *pg, struct engine_owner *owner)
     pg_advance(pg);
     memcpy(&row, pg_row_bytes(pg_see(&sight, PG_OWNER, &key)), sizeof row);
     *owner = row.row;
+}
+
+bool pg_see_task(struct pg *pg, uint64_t id, struct store_task *task)
+{
+    struct pg_key key = pg_key_number(id);
+    pg_advance(pg);
+    struct pg_sight sight = {.committed = pg->machines[pg->primary].tables};
+    const struct pg_row *submission = pg_see(&sight, pg_table_index(&row_submissions), &key),
+                        *life = pg_see(&sight, pg_table_index(&row_lives), &key);
+    struct store_task all = {0};
+    if (submission)
+        pg_unpack(&row_submissions, submission, &all);
+    if (life)
+        pg_unpack(&row_lives, life, &all);
+    *task = (struct store_task){.id = all.id,
+                                .durable = all.durable,
+                                .state = all.state,
+                                .attempt = all.attempt,
+                                .boards = all.boards};
+    return submission != NULL;
 }
 
 void pg_age(struct pg *pg, uint32_t owners)

@@ -58,6 +58,11 @@ void pg_set_shape(struct pg *pg, const struct pg_shape *shape);
 const struct pg_env *pg_env(const struct pg *pg);
 uint64_t pg_next(struct pg *pg); /* when something happens by itself; PG_NEVER: nothing does */
 
+/* --- Rows, as everybody sees them --- */
+void pg_see_owner(struct pg *pg, struct engine_owner *owner);
+/* Without its texts.  False: there is none. */
+bool pg_see_task(struct pg *pg, uint64_t id, struct store_task *task);
+
 /* --- Links: the client's side --- */
 /* NULL: no primary can be reached.  Takes no time; see pg_connect_takes(). */
 struct pg_link *pg_connect(struct pg *pg, const char *node);

@@ -87,7 +87,7 @@ struct pg {
     struct pg_backend *backends; /* in the order of their begins */
     struct pg_link *links;
     uint64_t tickets, begun, settlings; /* begun: backends */
-    bool news;               /* a client that waits has an answer, or a broken link */
+    bool news;                          /* a client that waits has an answer, or a broken link */
     char failure[6];
     uint64_t fails_one_in;
 };
