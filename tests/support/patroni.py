@@ -106,7 +106,7 @@ class Member(postgres.Reached, Program):
                 "listen": f"{self.address}:{self.port}", "connect_address": f"{self.address}:{self.port}",
                 "data_dir": os.path.join(self.folder, "data"), "bin_dir": postgres.programs(),
                 "pgpass": os.path.join(self.folder, "pgpass"), "use_unix_socket": True,
-                "remove_data_directory_on_diverged_timelines": True, "parameters": local,
+                "remove_data_directory_on_diverged_timelines": True, "parameters": local, "basebackup": [{"checkpoint": "fast"}],
                 "recovery_conf": {"restore_command": f"test -e {cluster.timelines}/%f && cp {cluster.timelines}/%f %p"},
                 "authentication": {"superuser": {"username": postgres.ADMIN, "password": cluster.roles[postgres.ADMIN]},
                                    "replication": {"username": "replicator", "password": cluster.roles["replicator"]}},
