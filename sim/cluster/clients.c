@@ -9,6 +9,7 @@
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/cluster/engine.h"
 #include "sim/cluster/handlers.h"
 #include "sim/cluster/jobs.h"
 #include "sim/cluster/nodes.h"
@@ -20,6 +21,8 @@
 enum {
     CLIENTS_MAX = 4,
     BURST_MAX = 16,
+    WAITING_BURST = 4, /* while a fault waits for another owner, which may take long */
+    WAITING_MS = 1000,
     OPEN_MAX = 64, /* submissions with a key whose outcome is not known: they are sent again */
     KILLERS_MAX = 1,
     HOLDERS_MAX = 4,
@@ -339,7 +342,8 @@ static void heed(struct client *c, struct sim_request *r)
 
 static bool run_burst(struct client *c, struct sim_link *l)
 {
-    uint32_t wanted = 1 + (uint32_t)below(shape.burst);
+    uint32_t most = sim_engine_waits() && shape.burst > WAITING_BURST ? WAITING_BURST : shape.burst;
+    uint32_t wanted = 1 + (uint32_t)below(most);
     sim_burst_clear(&c->burst);
     submit_again(c);
     for (uint32_t n = 0; n < wanted && !calm; n++)
@@ -359,7 +363,7 @@ static void serve_connection(struct client *c)
     bool good = l != NULL;
     while (good && (!calm || c->again_count > 0)) {
         good = run_burst(c, l);
-        sim_sleep_for(1 + below(shape.pause));
+        sim_sleep_for(1 + below(sim_engine_waits() ? SIM_MS(WAITING_MS) : shape.pause));
         if (below(16) == 0)
             break;
     }

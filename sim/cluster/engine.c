@@ -27,7 +27,7 @@ enum {
     SERVES_MS = 1000
 };
 
-static bool calm, rests;
+static bool calm, rests, waits;
 enum { FAULTS = 13 };
 static struct {
     void (*faults[FAULTS])(void);
@@ -95,14 +95,24 @@ static void cut_whole(const char *node, bool on)
     pg_cut(sim_postgres(), node, -1, on ? PG_TO_ENGINE | PG_TO_NODE : 0);
 }
 
-/* False: none has for a long time. */
-static bool await_owner_but(const char *former, uint64_t most_ms)
+/* Another one has taken over, and has loaded: its first batch says so. */
+static bool has_owner_but(const char *former)
 {
-    char owner[CLUSTER_NAME_MAX];
+    struct engine_owner owner;
+    pg_see_owner(sim_postgres(), &owner);
+    return *owner.node && strcmp(owner.node, former) != 0 && owner.tries == 0;
+}
+
+/* Until another one owns, and has for a while. */
+static void await_owner_but(const char *former, uint64_t most_ms, uint64_t serves_ms)
+{
     uint64_t until = sim_now() + SIM_MS(most_ms);
-    while ((!find_owner(owner) || strcmp(owner, former) == 0) && sim_now() < until)
+    waits = true;
+    while (!has_owner_but(former) && sim_now() < until)
         sim_sleep_for(SIM_MS(100));
-    return sim_now() < until;
+    if (has_owner_but(former))
+        sim_sleep_for(1 + below(SIM_MS(serves_ms)));
+    waits = false;
 }
 
 /* What the owner sends is held up until another node is in the middle of its take-over; then that
@@ -164,8 +174,7 @@ static void isolate(void)
     cut_whole(owner, true);
     if (below(2))
         sim_nodes_leap((uint32_t)(*owner - 'a'));
-    if (await_owner_but(owner, TAKEN_MS))
-        sim_sleep_for(1 + below(SIM_MS(OWNED_MS)));
+    await_owner_but(owner, TAKEN_MS, OWNED_MS);
     sim_postgres_lag(0);
     sim_tell("%s is no longer cut off from PostgreSQL", owner);
     cut_whole(owner, false);
@@ -262,8 +271,7 @@ static void split(void)
         if (n != primary)
             pg_cut(sim_postgres(), owner, n, PG_TO_ENGINE | PG_TO_NODE);
     promote();
-    if (await_owner_but(owner, TAKEN_MS))
-        sim_sleep_for(1 + below(SIM_MS(OWNED_MS)));
+    await_owner_but(owner, TAKEN_MS, OWNED_MS);
     sim_tell("the former primary of PostgreSQL follows, and all reach all");
     for (uint32_t n = 0; n < sim_nodes_count(); n++)
         pg_cut(sim_postgres(), names[n], -1, 0);
@@ -279,8 +287,7 @@ static void relay(void)
     sim_clock_stand(true);
     for (int n = 0; n < RELAYS && find_owner(owner); n++) {
         sim_nodes_ask_to_stop((uint32_t)(*owner - 'a'), true);
-        if (await_owner_but(owner, RELAY_MS))
-            sim_sleep_for(1 + below(SIM_MS(SERVES_MS)));
+        await_owner_but(owner, RELAY_MS, SERVES_MS);
     }
     sim_clock_stand(false);
 }
@@ -318,6 +325,11 @@ void sim_engine_spawn(void)
 void sim_engine_calm(void)
 {
     calm = true;
+}
+
+bool sim_engine_waits(void)
+{
+    return waits;
 }
 
 bool sim_engine_rests(void)

@@ -20,5 +20,6 @@ void sim_engine_shape(void);
 void sim_engine_spawn(void);
 void sim_engine_calm(void); /* no fault begins from now on; those that have begun end in a minute */
 bool sim_engine_rests(void); /* and they have ended */
+bool sim_engine_waits(void); /* a fault that waits for another owner is under way */
 
 #endif

@@ -87,6 +87,14 @@ void sim_jobs_apart(void)
     apart = true;
 }
 
+static void check_ahead(const struct sim_job *j)
+{
+    if (j->ahead > 0 && j->refused == 0)
+        sim_finding("attempts: attempt %" PRIu64 " of task %s (%" PRIu64
+                    ") began two ahead of its row",
+                    j->ahead, j->id, j->serial);
+}
+
 static void check_id(const struct sim_job *j)
 {
     for (uint32_t n = 0; n < job_count && !apart; n++)
@@ -114,6 +122,8 @@ static void take_id(struct sim_job *j, struct span result)
         j->epoch = sim_nodes_epoch();
     j->acknowledged = true;
     j->level = level;
+    if (level >= SIM_FSYNC)
+        check_ahead(j);
     check_id(j);
 }
 
@@ -202,8 +212,9 @@ static void check_number(const struct sim_job *j, const struct attempt *new)
 }
 
 /* So those numbers that only a lost board knew can be computed.  Whoever runs it again, or deletes
- * it, may change the row meanwhile. */
-static void check_row(const struct sim_job *j, struct span id, uint64_t number)
+ * it, may change the row meanwhile; and a row that says `fsync` may be of a submission that is
+ * refused, which leaves the task as durable as it was. */
+static void check_row(struct sim_job *j, struct span id, uint64_t number)
 {
     struct engine_owner owner;
     struct store_task row;
@@ -213,9 +224,9 @@ static void check_row(const struct sim_job *j, struct span id, uint64_t number)
         return;
     pg_see_owner(sim_postgres(), &owner);
     if (number > row.attempt + 1 + (owner.boards - row.boards))
-        sim_finding("attempts: attempt %" PRIu64 " of task %.*s begins, and its row knows %" PRIu32
-                    ", and that %" PRIu32 " boards were lost since",
-                    number, (int)id.len, id.at, row.attempt, owner.boards - row.boards);
+        j->ahead = number;
+    if (j->acknowledged && j->level >= SIM_FSYNC)
+        check_ahead(j);
 }
 
 static void note_attempt(const struct sim_job *j, struct span id, uint64_t number, uint64_t at)

@@ -43,6 +43,7 @@ struct sim_job {
     char end[12];      /* then its state */
     bool open;         /* in calm: it has not ended */
     uint32_t begun;    /* attempts */
+    uint64_t ahead;    /* an attempt that began two ahead of its row; 0: none */
     uint64_t known_at; /* when it was acknowledged first */
     uint64_t
         epoch; /* the owner's, when it became `fsync` or above: former ones may repeat numbers */

@@ -8,6 +8,7 @@
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/cluster/clients.h"
+#include "sim/cluster/engine.h"
 #include "sim/cluster/jobs.h"
 #include "sim/cluster/nodes.h"
 #include "sim/cluster/workers.h"
@@ -218,7 +219,7 @@ static void calm_down(void)
 static void wait_for_end(void)
 {
     uint64_t end = sim_now() + (SIM_MS(5000) << sim_below(SIM_SHAPE, 5));
-    while (sim_now() < end && sim_requests() < REQUESTS_MAX)
+    while ((sim_now() < end && sim_requests() < REQUESTS_MAX) || sim_engine_waits())
         sim_sleep_for(SIM_MS(250));
 }
 
