@@ -125,7 +125,7 @@ class Storm(Authority):
             out.write(f"""
 tls: {{cert: {self.cert}, key: {self.key}, client_ca: {self.at("ca.crt")}, crl: {self.at("crl.pem")}}}
 listen: ["ergon://127.0.0.1:0"]
-drain: 1s
+drain: 6s
 admin:
   call_timeout: 2s
   request_timeout: 2s

@@ -276,7 +276,7 @@ class ServerEnds(KeptTest):
             worker.close()
 
     def test_a_stop_in_order_interrupts_what_is_out(self):
-        with self.server("--drain", "1s") as server, server.connect() as client:
+        with self.server("--drain", "6s") as server, server.connect() as client:
             task = self.out(server, client)
         self.goes_on(task, 2)
 

@@ -97,7 +97,7 @@ class Stop(unittest.TestCase):
             client.close()
 
     def test_what_is_still_running_at_the_limit_is_cancelled_and_answered(self):
-        server = self.start("--drain", "1s")
+        server = self.start("--drain", "6s")
         with server.connect() as client:
             ids = [client.send(method, "60s") for method in ("sleep", "block", "burn")]
             client.call("echo", 1)
@@ -145,7 +145,7 @@ class Stop(unittest.TestCase):
 
     def test_a_kept_task_that_does_not_end_is_interrupted_and_goes_on(self):
         with tempfile.TemporaryDirectory() as folder:
-            flags = ("--store", os.path.join(folder, "tasks.db"), "--drain", "1s")
+            flags = ("--store", os.path.join(folder, "tasks.db"), "--drain", "6s")
             server = self.start(*flags)
             with server.connect() as client:
                 tasks = [client.call("task.submit", m, ["600s"])["id"] for m in ("sleep", "block", "burn")]

@@ -103,7 +103,7 @@ class WorkersStop(unittest.TestCase):
         self.assertEqual(client.call("task.get", waits)["attempt"], 0)
 
     def test_at_the_limit_calls_are_cancelled_and_workers_are_told(self):
-        server = self.start(drain="2s")
+        server = self.start(drain="6s")
         worker, client = self.worker(server, "work", context=True), self.connect(server)
         call = client.send("work")
         number, _, _ = worker.take()
@@ -114,7 +114,7 @@ class WorkersStop(unittest.TestCase):
         self.ended(server, client, worker)
 
     def test_a_task_that_a_worker_hands_back_at_the_limit_goes_on_later(self):
-        server = self.kept(drain="2s")
+        server = self.kept(drain="6s")
         worker, client = self.worker(server, "work", context=True), self.connect(server)
         task = client.call("task.submit", "work", [], {"durable": "fsync", "retries": 0})["id"]
         number, _, _ = worker.take()
@@ -125,7 +125,7 @@ class WorkersStop(unittest.TestCase):
         self.runs_again(task)
 
     def test_a_task_that_a_worker_keeps_is_interrupted_in_good_order(self):
-        server = self.kept(drain="1s")
+        server = self.kept(drain="6s")
         worker, client = self.worker(server, "work"), self.connect(server)
         task = client.call("task.submit", "work", [], {"durable": "fsync", "retries": 0})["id"]
         worker.take()
