@@ -13,6 +13,7 @@ from scripted import Family, Peer, Scripted
 
 place = None  # a folder for files
 KILLED = 128 + signal.SIGKILL
+GRACE = "6s"  # where permits are kept: the test, and the command, may stand still for two thirds of it; "3s", the least: where they are lost
 
 
 def setUpModule():
@@ -42,9 +43,9 @@ class Keeper(Peer):
         return params
 
     def grant_late(self, fence=7):
-        """After a third of a grace of 3 s, so that whoever asked has to renew first."""
+        """After a third of GRACE, so that whoever asked has to renew first."""
         msgid, _ = self.expect("sem.acquire")
-        granted = time.monotonic() + 1.5
+        granted = time.monotonic() + 2.2
         eventually(lambda: time.monotonic() > granted, "some time passes")
         self.reply(msgid, {"hold": "secret", "fence": fence})
 
@@ -217,7 +218,7 @@ class Refusals(SemTest):
 
 class Keeps(SemTest):
     def test_permits_are_renewed(self):
-        peer = self.shell("while :; do sleep 0.1; done", "--grace", "3s")
+        peer = self.shell("while :; do sleep 0.1; done", "--grace", GRACE)
         peer.grant()
         for _ in range(2):
             msgid, params = peer.expect("sem.renew")
@@ -228,7 +229,7 @@ class Keeps(SemTest):
         self.ends(128 + signal.SIGTERM)
 
     def test_after_a_long_wait_permits_are_renewed_before_anything_runs(self):
-        peer = self.shell("echo ran", "--grace", "3s")
+        peer = self.shell("echo ran", "--grace", GRACE)
         peer.grant_late()
         msgid, _ = peer.expect("sem.renew")
         peer.reply(msgid, {"fence": 7})
@@ -237,7 +238,7 @@ class Keeps(SemTest):
         self.ends(OK)
 
     def test_permits_that_were_lost_before_anything_ran_are_asked_for_again(self):
-        peer = self.shell("echo $ERGON_FENCE", "--grace", "3s")
+        peer = self.shell("echo $ERGON_FENCE", "--grace", GRACE)
         peer.grant_late()
         msgid, _ = peer.expect("sem.renew")
         peer.refuse(msgid, "FENCED: taken back")
@@ -257,14 +258,14 @@ class Keeps(SemTest):
         self.assertEqual(self.line(), "")
 
     def test_they_are_asked_for_once_when_the_renewal_is_refused(self):
-        peer = self.shell("echo $ERGON_FENCE", "--grace", "3s")
+        peer = self.shell("echo $ERGON_FENCE", "--grace", GRACE)
         peer.grant_late()
         msgid, _ = peer.expect("sem.renew")
         peer.refuse(msgid, "FENCED: taken back")
         self.runs_once(peer)
 
     def test_they_are_asked_for_once_when_they_cannot_be_resumed(self):
-        peer = self.shell("echo $ERGON_FENCE", "--grace", "3s")
+        peer = self.shell("echo $ERGON_FENCE", "--grace", GRACE)
         peer.grant_late()
         peer.expect("sem.renew")
         peer.hang_up()
@@ -274,14 +275,14 @@ class Keeps(SemTest):
         self.runs_once(again)
 
     def test_permits_that_come_late_are_not_lost(self):
-        peer = self.shell("echo ran", "--grace", "3s", "--on-lost", "warn")
+        peer = self.shell("echo ran", "--grace", GRACE, "--on-lost", "warn")
         peer.grant_late()
         peer.keep()
         self.ends(OK)
         self.assertNotIn("lost", self.said())
 
     def test_what_is_not_resumed_yet_is_not_renewed(self):
-        peer = self.shell("while :; do sleep 0.1; done", "--grace", "3s", "--on-lost", "warn")
+        peer = self.shell("while :; do sleep 0.1; done", "--grace", GRACE, "--on-lost", "warn")
         peer.grant()
         peer.expect("sem.renew")
         peer.hang_up()
@@ -334,7 +335,7 @@ class Lost(SemTest):
         self.family.gone()
 
     def test_a_renewal_that_is_refused(self):
-        peer = self.lasting("--grace", "3s")
+        peer = self.lasting("--grace", GRACE)
         msgid, _ = peer.expect("sem.renew")
         peer.refuse(msgid, "FENCED: taken back")
         self.ends(KILLED, "FENCED")
@@ -383,7 +384,7 @@ class Lost(SemTest):
     def test_a_warning_is_enough_if_that_is_asked(self):
         fifo = os.path.join(place, "warned")
         os.mkfifo(fifo)
-        peer = self.shell(f"echo; read x <{fifo}; exit 5", "--on-lost", "warn", "--grace", "3s")
+        peer = self.shell(f"echo; read x <{fifo}; exit 5", "--on-lost", "warn", "--grace", "1m")
         peer.grant()
         self.line()
         peer.hang_up()

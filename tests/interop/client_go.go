@@ -533,7 +533,7 @@ func share() {
 
 func hold() {
 	told := make(chan string, 10)
-	o := ergon.SemOptions{Permits: 2, Of: 3, Grace: 900 * time.Millisecond}
+	o := ergon.SemOptions{Permits: 2, Of: 3, Grace: 3 * time.Second}
 	c := dial(ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond,
 		OnNotification: func(method string, params []any) { told <- method }})
 	defer c.Close()

@@ -586,7 +586,7 @@ const scenarios = {
 
     hold: async () => {
         const told = new EventEmitter();
-        const options = { permits: 2, of: 3, grace: 900 };
+        const options = { permits: 2, of: 3, grace: 3000 };
         const ergon = await connect(URL, { backoff: [1, 10], onNotification: (method) => told.emit(method) });
         const goOn = once(told, 'go on');
         await ergon.sem('gpu', options, async (hold) => {

@@ -633,7 +633,7 @@ async def share():
 
 async def hold():
     told = asyncio.Queue()
-    options = {"permits": 2, "of": 3, "grace": 0.9}
+    options = {"permits": 2, "of": 3, "grace": 3}
     async with aio.Client(URL, backoff=(0.001, 0.01), on_notification=lambda method, _: told.put_nowait(method)) as ergon:
         async with ergon.sem("gpu", **options) as held:
             check.assertEqual((held.fence, held.permits), (7, 2))
@@ -658,7 +658,7 @@ async def hold_on_threads():
 
 def hold_blocking():
     go_on = threading.Event()
-    options = {"permits": 2, "of": 3, "grace": 0.9}
+    options = {"permits": 2, "of": 3, "grace": 3}
 
     def told(method, _):
         if method == "go on":

@@ -330,7 +330,7 @@ class Asker:
 
 
 class Granter:
-    """A server with a semaphore, `gpu`, and an event, `e`. A program takes two permits of three, with a grace of 900 ms:
+    """A server with a semaphore, `gpu`, and an event, `e`. A program takes two permits of three, with a grace of 3 s:
 
     1. It keeps them over a lost connection, and releases them when it is told `go on`.
        Its resume is answered BUSY, and asked for again: only who has resumed them may renew them.
@@ -370,7 +370,7 @@ class Granter:
     def acquired(self, peer, hold, fence, also=()):
         number, (name, options) = self.expect(peer, "sem.acquire", also=also)
         options = {key: value for key, value in options.items() if key != "wait" or value == 0}
-        assert (name, options) == ("gpu", {"permits": 2, "of": 3, "grace": 900}), (name, options)
+        assert (name, options) == ("gpu", {"permits": 2, "of": 3, "grace": 3000}), (name, options)
         if hold is not None:
             peer.say([1, number, None, {"hold": hold, "fence": fence, "permits": 2}])
         return number
@@ -388,7 +388,7 @@ class Granter:
         number, _ = self.expect(peer, "sem.release", "gpu", "h1", also=("sem.renew",))
         peer.say([1, number, None, True])
         number = self.acquired(peer, None, None)
-        late = time.monotonic() + 0.4  # more than a third of the grace
+        late = time.monotonic() + 1.2  # more than a third of the grace
         eventually(lambda: time.monotonic() > late, "some time passes")
         peer.say([1, number, None, {"hold": "late", "fence": 8, "permits": 2}])
         number, _ = self.expect(peer, "sem.renew", "gpu", "late", {})
