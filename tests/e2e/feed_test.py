@@ -139,8 +139,8 @@ class FeedTest(KeptTest):
         self.assertEqual(json.loads(out)["id"], task)
 
     def test_its_time_may_be_limited(self):
-        err = self.complaint("events", "--timeout", "300ms", status=TIMEOUT)
-        self.assertIn("--after t", err)
+        # With a longer one where the machine is too busy to ask within it.
+        self.assertTrue(any("--after t" in self.complaint("events", "--timeout", limit, status=TIMEOUT) for limit in ("300ms", "3s", "20s")))
 
     def test_a_state_that_no_event_tells_is_refused(self):
         err = self.complaint("events", "--state", "parked", status=1)

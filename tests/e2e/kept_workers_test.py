@@ -223,7 +223,7 @@ class Loss(ServerTest):
 
     def test_one_that_nobody_wants_any_more_goes_in_silence(self):
         worker = self.worker("k.late")
-        task = self.submit("k.late", timeout="50ms")
+        task = self.submit("k.late", timeout="500ms")
         worker.take()
         eventually(lambda: self.get(task)["state"] == "failed", "its time is over")
         worker.reset()
@@ -232,7 +232,7 @@ class Loss(ServerTest):
 
     def test_a_late_answer_is_fenced(self):
         worker = self.worker("k.fenced")
-        task = self.submit("k.fenced", timeout="50ms")
+        task = self.submit("k.fenced", timeout="500ms")
         number, _, _ = worker.take()
         eventually(lambda: self.get(task)["state"] == "failed", "its time is over")
         worker.answer(number, "too late")

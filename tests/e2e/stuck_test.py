@@ -351,6 +351,16 @@ class Outlived(HangTest):
             pipes.append(pipe)
         return pipes
 
+    def late(self, client):
+        """A submitted task whose handler goes on past its timeout, and the pipe that lets it go.  As above."""
+        for ms in (100, 1000, 10000):
+            pipe = self.pipe(f"timeout{ms}")
+            task = client.call("task.submit", "hold", [pipe], {"timeout": f"{ms}ms"})["id"]
+            client.call("task.wait", task)
+            if "hold" in [e["running"] for e in client.call("server.topology")["executors"]]:
+                return task, pipe
+        self.fail("no task of hold begins before its timeout")
+
     def release(self, pipes):
         for pipe in pipes:
             open(pipe, "w").close()
@@ -415,8 +425,8 @@ class Outlived(HangTest):
     def test_submitted_tasks_past_their_timeout_and_cancelled_ones(self):
         server = self.start("--loops", "1", "--blocking", "2")
         client = self.connect(server)
-        pipes = [self.pipe("timeout"), self.pipe("cancelled")]
-        late = client.call("task.submit", "hold", [pipes[0]], {"timeout": "100ms"})["id"]
+        late, pipe = self.late(client)
+        pipes = [pipe, self.pipe("cancelled")]
         unwanted = client.call("task.submit", "hold", [pipes[1]])["id"]
         eventually(lambda: client.call("task.get", unwanted)["state"] == "running", "it runs")
         client.call("task.cancel", unwanted)

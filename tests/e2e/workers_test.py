@@ -466,7 +466,7 @@ class GivenUp(WorkerTest):
 
     def test_who_goes_on_with_a_task_that_is_over_is_lost(self):
         worker = self.worker("t.stuck", slots=2)
-        stuck, good = self.submitted("t.stuck", [], {"timeout": "100ms"}), self.submitted("t.stuck", [])
+        stuck, good = self.submitted("t.stuck", [], {"timeout": "500ms"}), self.submitted("t.stuck", [])
         for _ in range(2):
             worker.take()
         self.assertEqual(self.ended(stuck)["state"], "failed")
