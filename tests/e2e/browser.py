@@ -121,24 +121,35 @@ class Browser:
         self.until(lambda: self.js("""const link = [...document.querySelectorAll(arguments[0] + ' a')].find((a) => a.innerText.trim().startsWith(arguments[1]));
             link?.click(); return link !== undefined""", within, label), f"a link {label!r} in {within}")
 
+    def press(self, selector):
+        """Clicks the element, which may be drawn anew while it is looked for."""
+        self.until(lambda: self.driver.find_element("css selector", selector).click() is None, f"{selector} can be clicked")
+
     def click_with(self, selector, *keys):
         """Clicks while keys are held down."""
-        element = self.find(selector)
-        self.js("arguments[0].scrollIntoView({block: 'center'})", element)
-        chain = ActionChains(self.driver)
-        for key in keys:
-            chain.key_down(getattr(Keys, key))
-        chain.click(element)
-        for key in keys:
-            chain.key_up(getattr(Keys, key))
-        chain.perform()
+        def click():
+            element = self.driver.find_element("css selector", selector)
+            self.js("arguments[0].scrollIntoView({block: 'center'})", element)
+            chain = ActionChains(self.driver)
+            for key in keys:
+                chain.key_down(getattr(Keys, key))
+            chain.click(element)
+            for key in keys:
+                chain.key_up(getattr(Keys, key))
+            try:
+                chain.perform()
+            except StaleElementReferenceException:
+                chain.reset_actions()  # lets the keys go
+                raise
+            return True
+        self.until(click, f"{selector} can be clicked")
 
     def chord(self, held, key):
         ActionChains(self.driver).key_down(getattr(Keys, held)).send_keys(getattr(Keys, key, key)).key_up(getattr(Keys, held)).perform()
 
     def agree(self):
         """Says yes to the question that the page asks."""
-        self.find("dialog[open] [data-yes]").click()
+        self.press("dialog[open] [data-yes]")
 
     def keys(self, *keys):
         """Types, as on a keyboard: to whatever has the focus."""

@@ -205,7 +205,7 @@ class Queues(PageTest):
         self.submit("echo", [1])
         self.open("queues")
         self.b.sees("anybody", 'table[aria-label="Tenants"]')
-        self.b.find(self.row("echo") + " a").click()
+        self.b.press(self.row("echo") + " a")
         self.b.until(lambda: self.b.js("return location.hash") == "#/queues/echo", "the queue leads to its page")
         self.b.click_link("all tasks of this method", "main")
         self.b.until(lambda: self.b.js("return location.hash") == "#/tasks?method=echo", "and that to its tasks")
@@ -368,7 +368,7 @@ class Tasks(PageTest):
         self.told("3 tasks cancelled.")
         self.b.until(lambda: self.ids() == [newer, mine[0], mine[2], mine[5]], "they are no longer delayed")
         self.assertEqual(self.chosen(), [])
-        self.b.find(".selection input").click()
+        self.b.press(".selection input")
         self.b.sees("4 tasks selected", ".selection")
         self.b.keys("ESCAPE")
         self.b.until(lambda: self.chosen() == [], "Escape selects none")
@@ -455,7 +455,7 @@ class Methods(PageTest):
         self.b.until(lambda: self.b.js("return document.querySelectorAll('.plot canvas').length") == 2, "two pictures")
         self.b.sees("p99", ".u-legend")
         self.b.shot("methods")
-        self.b.find(row + " a").click()
+        self.b.press(row + " a")
         self.b.sees("Run time, block", "main")
         self.assertEqual(self.b.js("return location.hash"), "#/methods/block")
         self.b.until(lambda: told() and "ms" in self.b.text(".u-legend"), "its own picture")
@@ -673,7 +673,7 @@ class Task(PageTest):
         self.open("task/" + second)
         self.b.sees('"gpu"', ".why")
         self.b.sees(first, ".others")
-        self.b.find(".others a").click()
+        self.b.press(".others a")
         self.b.sees(first, ".task-head")
 
     def test_one_that_is_not_there(self):
@@ -699,7 +699,7 @@ class Contents(PageTest):
         long = self.submit("hash", ["sha256", "the end of it: " + "x" * 20000 + " is here"])
         self.open("task/" + long)
         self.b.until(lambda: self.b.js("return document.querySelector('.params') && !document.querySelector('.params').open"), "many are folded")
-        self.b.find(".params summary").click()
+        self.b.press(".params summary")
         self.b.sees("…", ".params pre")
         self.assertLess(len(self.b.text(".params pre")), 4200)
         self.b.shot("task-parameters")
@@ -731,7 +731,7 @@ class Contents(PageTest):
             self.assertTrue(row[8].startswith("OOPS: the disk is full"), row[8])
         opened = "return [...document.querySelectorAll('.traceback')].map((d) => d.open)"
         self.assertEqual(set(self.b.js(opened)), {False}, "they are folded")
-        self.b.find('table[aria-label="Attempts"] .traceback summary').click()
+        self.b.press('table[aria-label="Attempts"] .traceback summary')
         self.b.sees('File "resize.py", line 7, in resize', 'table[aria-label="Attempts"] .traceback pre')
         self.b.sees(BAD, 'table[aria-label="Attempts"] .traceback pre')
         self.b.shot("task-traceback")
@@ -741,7 +741,7 @@ class Contents(PageTest):
         self.b.sees("OSError: full", ".history")
         self.open("events?method=resize")
         self.b.until(lambda: self.b.js("return document.querySelectorAll('.event-row .traceback').length") > 0, "the feed has it")
-        self.b.find(".event-row .traceback summary").click()
+        self.b.press(".event-row .traceback summary")
         self.b.sees(BAD, ".event-row .traceback pre")
         self.b.shot("events-traceback")
         self.assertEqual(self.b.js("return document.querySelectorAll('main img, main script').length"), 0)
@@ -780,7 +780,7 @@ class Contents(PageTest):
         self.assertEqual(self.b.js("return document.querySelector('#search').value"), 'contains:"says \\"needle\\""')
         self.open("tasks")
         self.b.until(lambda: other in self.ids(), "all again")
-        self.b.find(".above > label input").click()
+        self.b.press(".above > label input")
         self.b.sees('"hay"', "main tbody")
 
     def test_a_search_that_goes_on_says_how_far_it_is(self):
@@ -923,7 +923,7 @@ class Others(PageTest):
             waiter.send("sem.acquire", "licences", {"wait": "1h"})
             self.open("semaphores")
             self.b.sees("2/2", self.row('["anybody","licences"]'))
-            self.b.find(self.row('["anybody","licences"]') + " a").click()
+            self.b.press(self.row('["anybody","licences"]') + " a")
             self.b.sees(str(hold["fence"]), 'table[aria-label="Holders"]')
             self.b.sees("connected", 'table[aria-label="Holders"]')
             self.b.sees("1.", 'table[aria-label="Waiters"]')
@@ -1063,7 +1063,7 @@ class Keyboard(PageTest):
         self.open("overview")
         for key, name in (("q", "queues"), ("m", "methods"), ("e", "events"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
                           ("o", "overview"), ("t", "tasks")):
-            self.b.keys("g", key)
+            self.b.keys("g" + key)  # at once: the second has to come soon after the first
             self.b.until(lambda: self.b.js("return document.querySelector('nav a[aria-current]').dataset.view") == name, f"g {key} leads to {name}")
             self.assertEqual(self.hash(), "#/" + name)
         rows = lambda: self.b.js("return [...document.querySelectorAll('main tbody tr')].map((r) => r.dataset.key)")
@@ -1144,7 +1144,7 @@ class Room(PageTest):
     def test_400_pixels(self):
         self.everywhere(400, 860, "400")
         self.b.click("Menu", "header")
-        self.b.find("nav a[data-view=queues]").click()
+        self.b.press("nav a[data-view=queues]")
         self.b.sees("Queues", "main h1")
 
     def test_4k(self):
