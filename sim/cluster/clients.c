@@ -22,7 +22,7 @@ enum {
     CLIENTS_MAX = 4,
     BURST_MAX = 16,
     WAITING_BURST = 4, /* while a fault waits for another owner, which may take long */
-    WAITING_MS = 1000,
+    WAITING_MS = 500,
     OPEN_MAX = 64, /* submissions with a key whose outcome is not known: they are sent again */
     KILLERS_MAX = 1,
     HOLDERS_MAX = 4,
@@ -36,7 +36,8 @@ static struct client {
     struct sim_job *again[OPEN_MAX];
     uint32_t again_count;
     bool idle;
-} clients[CLIENTS_MAX];
+    bool reads; /* alone, so that it waits for no row */
+} clients[CLIENTS_MAX + 1];
 static uint32_t client_count, holder_count, killers, killers_max;
 static bool calm, has_cron;
 static struct {
@@ -347,7 +348,7 @@ static bool run_burst(struct client *c, struct sim_link *l)
     sim_burst_clear(&c->burst);
     submit_again(c);
     for (uint32_t n = 0; n < wanted && !calm; n++)
-        put_any(c);
+        (c->reads ? get : put_any)(c);
     bool good = sim_burst_run(&c->burst, l);
     for (uint32_t n = 0; n < c->burst.count; n++)
         heed(c, &c->burst.requests[n]);
@@ -470,6 +471,8 @@ void sim_cluster_clients_shape(void)
 {
     static const uint32_t some[] = {0, 1, 1, 3};
     client_count = 1 + (uint32_t)sim_below(SIM_SHAPE, CLIENTS_MAX);
+    if (sim_one_in(SIM_SHAPE, 2))
+        clients[client_count++].reads = true;
     holder_count = (uint32_t)sim_below(SIM_SHAPE, HOLDERS_MAX + 1);
     killers_max = sim_one_in(SIM_SHAPE, 4) ? KILLERS_MAX : 0;
     has_cron = sim_one_in(SIM_SHAPE, 2);

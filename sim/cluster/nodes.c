@@ -159,6 +159,15 @@ static void end(uint32_t n, enum sim_end how)
     start_again(&keepers[n]);
 }
 
+/* A node that gives its place up says why in its row. */
+static void check_note(uint32_t n)
+{
+    char name[2] = {(char)('a' + n)};
+    struct engine_node node;
+    if (has_store && pg_see_node(sim_postgres(), name, &node) && strstr(node.note, "damaged"))
+        sim_finding("kept: node %s cannot read what a former owner wrote: %s", name, node.note);
+}
+
 /* One that ends by itself, by status 75, is started again; so is one that could not start. */
 static void keep(uint32_t n)
 {
@@ -169,6 +178,8 @@ static void keep(uint32_t n)
         if (!sim_nth_start(n) && k->starts_at == SIM_NEVER)
             end(n, SIM_KILL);
     } else if (k->starts_at == SIM_NEVER && (k->stops || sim_nth_leaves(n))) {
+        if (sim_nth_leaves(n))
+            check_note(n);
         if (sim_nth_leaves(n))
             sim_tell("node %c leaves (%" PRIx32 ")", 'a' + (int)n, sim_nth_leaves(n));
         sim_nth_end(n, SIM_STOP);

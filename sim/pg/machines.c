@@ -248,6 +248,17 @@ void pg_see_owner(struct pg *pg, struct engine_owner *owner)
     *owner = row.row;
 }
 
+bool pg_see_node(struct pg *pg, const char *name, struct engine_node *node)
+{
+    struct pg_key key = pg_key_text(span_text(name));
+    pg_advance(pg);
+    struct pg_sight sight = {.committed = pg->machines[pg->primary].tables};
+    const struct pg_row *row = pg_see(&sight, PG_NODES, &key);
+    if (row)
+        memcpy(node, pg_row_bytes(row), sizeof *node);
+    return row != NULL;
+}
+
 bool pg_see_task(struct pg *pg, uint64_t id, struct store_task *task)
 {
     struct pg_key key = pg_key_number(id);

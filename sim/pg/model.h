@@ -60,6 +60,8 @@ uint64_t pg_next(struct pg *pg); /* when something happens by itself; PG_NEVER: 
 
 /* --- Rows, as everybody sees them --- */
 void pg_see_owner(struct pg *pg, struct engine_owner *owner);
+/* False: there is none. */
+bool pg_see_node(struct pg *pg, const char *name, struct engine_node *node);
 /* Without its texts.  False: there is none. */
 bool pg_see_task(struct pg *pg, uint64_t id, struct store_task *task);
 
