@@ -376,9 +376,10 @@ class Collectors(OtlpTest):
         self.assertGreaterEqual(told["dropped"], spans - most)
         self.assertEqual(told["waiting"] + told["dropped"], spans)
         again = self.collect(port)
-        eventually(lambda: len(again.spans) >= told["waiting"], "what waited is exported")
+        # A batch that was refused often enough may have been dropped since, so that less is exported than waited.
         eventually(lambda: self.figures(client)["waiting"] == 0, "nothing waits any more")
         told = self.figures(client)
+        self.assertGreater(told["exported"], 0)
         self.assertEqual(told["exported"], len(again.spans))
         self.assertEqual(told["exported"] + told["dropped"], spans)
         self.assertEqual(collections.Counter(collections.Counter(s.id for s in again.spans).values()), {1: len(again.spans)})
