@@ -172,8 +172,8 @@ static void isolate(void)
     cut_whole(owner, true);
     if (below(2))
         sim_nodes_leap((uint32_t)(*owner - 'a'));
-    await_owner_but(owner, TAKEN_MS, OWNED_MS);
     sim_postgres_lag(0);
+    await_owner_but(owner, TAKEN_MS, OWNED_MS);
     sim_tell("%s is no longer cut off from PostgreSQL", owner);
     cut_whole(owner, false);
 }

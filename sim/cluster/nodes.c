@@ -331,7 +331,7 @@ static void set_clock(void)
 void sim_nodes_leap(uint32_t node)
 {
     for (uint32_t n = 0; n < count; n++) {
-        int64_t by = (int64_t)below(SIM_MS(LEAP_MS));
+        int64_t by = (int64_t)below(SIM_MS(LEAP_MS) >> below(4));
         sim_clock_set(owner(n), n == node ? -by : by);
     }
 }
