@@ -286,7 +286,7 @@ static void relay(void)
     uint64_t until = sim_now() + SIM_MS(RELAY_MS);
     while (sim_now() < until && find_owner(owner)) {
         sim_nodes_ask_to_stop((uint32_t)(*owner - 'a'), true);
-        await_owner_but(owner, (until - sim_now()) / SIM_MS(1), SERVES_MS);
+        await_owner_but(owner, 1 + (until - sim_now()) / SIM_MS(1), SERVES_MS);
     }
     sim_clock_stand(false);
 }
