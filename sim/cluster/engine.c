@@ -113,8 +113,8 @@ static void await_owner_but(const char *former, uint64_t most_ms, uint64_t serve
         sim_sleep_for(1 + below(SIM_MS(serves_ms)));
 }
 
-/* What the owner sends is held up until another node is in the middle of its take-over; then that
- * one is cut off, so that batches of the owner come in between. */
+/* The owner's messages are held up until another node is in the middle of its take-over; then that
+ * node is cut off, so that batches of the owner come in between. */
 static void race(void)
 {
     char owner[CLUSTER_NAME_MAX], taker[CLUSTER_NAME_MAX];
@@ -136,8 +136,8 @@ static void race(void)
     pg_release(sim_postgres(), owner, false);
 }
 
-/* What the owner has sent arrives when its outcome was settled, and meanwhile statements may fail
- * for a reason that ends what is sent again. */
+/* The owner's messages arrive after their outcome was settled; meanwhile statements may fail by an
+ * error that ends the batches that are sent again. */
 static void straggle(void)
 {
     char owner[CLUSTER_NAME_MAX];

@@ -12,8 +12,8 @@ void pg_break(struct pg *pg, const char *node);
 /* From now on what the node sends is under way until pg_release(), also if its link has ended by
  * then; `on` false: what is sent from now on is not. */
 void pg_hold(struct pg *pg, const char *node, bool on);
-/* What was held arrives now, `batches`: but for statements that write no batch.  The links on which
- * it was sent break. */
+/* The messages that were held arrive now; `batches`: only those that write a batch.  The links on
+ * which they were sent break. */
 void pg_release(struct pg *pg, const char *node, bool batches);
 /* The process of the node has died, or its machine (then the engine is not notified). */
 void pg_node_died(struct pg *pg, const char *node, bool power);

@@ -149,12 +149,12 @@ enum job_effect {
     EFFECT_GONE = 128        /* it has left the table: its row and its memory go */
 };
 
-/* What the file has of a job, by the last write that came back. */
+/* The rows of a job in the store, by the last write that came back. */
 enum job_saved {
     JOB_SAVED_NOTHING,
     JOB_SAVED_ENDED,
     JOB_SAVED_OPEN,
-    JOB_SAVED_FIRST /* that it is open, and no row of its life */
+    JOB_SAVED_FIRST /* it is open, and has no row of its life */
 };
 
 struct job {

@@ -299,7 +299,7 @@ static void go_on(struct jobs *jobs, struct job *job)
     job_schedule(jobs_scheduler(jobs), job, job->due == 0);
 }
 
-/* What else a life has comes with an attempt, or with a worker that was lost before one began. */
+/* All other fields of a life come with an attempt, or with a worker that was lost before it. */
 static bool has_no_life(const struct store_op *write)
 {
     const struct store_task *row = &write->task;
