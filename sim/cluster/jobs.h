@@ -2,7 +2,7 @@
  * Each submission has a serial, which is the first parameter of its handler.
  *
  * kept: a task whose submission was answered `replicated` is there, and ends, whatever was lost;
- * what an owner wrote can be read by the next one.
+ * the rows that an owner wrote can be read by the next one.
  * refused: a submission that was answered with an error other than UNSURE begins no attempt.
  * once: an id is of one submission, and a key of one task.
  * attempts: of a task with `fsync` or above no number is given out twice, they grow, and each

@@ -9,8 +9,8 @@ enum pg_way { PG_TO_ENGINE = 1, PG_TO_NODE = 2 };
 void pg_cut(struct pg *pg, const char *node, int machine, unsigned ways);
 /* All links of the node break now (NULL: of all nodes).  Of what is under way some arrives. */
 void pg_break(struct pg *pg, const char *node);
-/* From now on what the node sends is under way until pg_release(), also if its link has ended by
- * then; `on` false: what is sent from now on is not. */
+/* `on`: the node's messages from now on are under way until pg_release(), also if their link has
+ * ended by then.  Not `on`: later messages are not held. */
 void pg_hold(struct pg *pg, const char *node, bool on);
 /* The messages that were held arrive now; `batches`: only those that write a batch.  The links on
  * which they were sent break. */

@@ -48,7 +48,7 @@ def file(name, data):
 
 
 def unused_port():
-    """A test holds this port and does not listen there; a server that is told to can take it (tests/support/postgres.py)."""
+    """A port that the test holds without listening; a server that is configured with it can bind it (support/postgres.py)."""
     kept = socket.socket()
     kept.bind(("127.0.0.1", 0))
     kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

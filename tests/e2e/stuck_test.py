@@ -352,7 +352,7 @@ class Outlived(HangTest):
         return pipes
 
     def late(self, client):
-        """A submitted task whose handler goes on past its timeout, and the pipe that lets it go.  As above."""
+        """Submits a task whose handler runs beyond its timeout.  Returns it and the pipe that ends the handler, as above."""
         for ms in (100, 1000, 10000):
             pipe = self.pipe(f"timeout{ms}")
             task = client.call("task.submit", "hold", [pipe], {"timeout": f"{ms}ms"})["id"]

@@ -119,7 +119,7 @@ class Member(postgres.Reached, Program):
         ending.kill_below(os.path.join(self.folder, "data"))
 
     def thaw_postgres(self):
-        """Patroni stands still."""
+        """PostgreSQL runs again; Patroni stays stopped."""
         ending.thaw(ending.pids_below(os.path.join(self.folder, "data")))
 
     def make_anew(self):
