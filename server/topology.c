@@ -1,5 +1,6 @@
 #include "server/topology.h"
 
+#include "server/tasks/actor_offer.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,7 +282,7 @@ static int join_workers(const struct config *c, struct registry *registry)
         return -1;
     for (uint32_t i = 0; patterns && i < registry_count(registry); i++) {
         struct method *m = registry_at(registry, i);
-        if (!patterns_fit(patterns, m->name))
+        if (!patterns_fit(patterns, m->name) || method_actor(m))
             continue;
         method_join(m);
         joined++;
@@ -305,6 +306,8 @@ static int spread_handlers(const struct config *c, struct registry *registry, ch
         return fail(error, size, "patterns of cluster.offer");
     for (uint32_t i = 0; i < count; i++) {
         struct method *m = registry_at(registry, i);
+        if (method_actor(m)) /* their turns run where the state is */
+            continue;
         bool here = c->cluster.work && (!patterns || patterns_fit(patterns, m->name));
         method_spread(m, here);
         offered += here;

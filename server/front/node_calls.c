@@ -418,6 +418,12 @@ static void secret(void *arg, struct method *method, bool is_secret)
     c->jobs.secret(c->jobs.arg, method, is_secret);
 }
 
+static bool typed(void *arg, const struct actor_offer *offer)
+{
+    const struct node_calls *c = arg;
+    return c->jobs.typed(c->jobs.arg, offer);
+}
+
 /* --- The manager's thread: messages of the loop --- */
 
 static struct node_call **free_slot(const struct node_calls *c)
@@ -611,6 +617,7 @@ static void connect_source(struct node_calls *c)
     source.joined = joined;
     source.left = left;
     source.secret = secret;
+    source.typed = typed;
     source.stop = stop;
     tasks_set_job_source(c->tasks, &source);
 }

@@ -12,6 +12,7 @@
 #include "server/front/vouch.h"
 #include "server/jobs/jobs.h"
 #include "server/runtime/activator.h"
+#include "server/tasks/actor_offer.h"
 
 enum {
     ID_SESSION = 1,
@@ -59,7 +60,7 @@ static bool is_offered(const struct method *m, enum node_worker_kind kind)
 {
     bool stepped = m->handler->kind == ERGON_STEPPED;
 
-    return method_attempts_here(m) && stepped == (kind == NODE_WORKER_STEPPED);
+    return method_attempts_here(m) && !method_actor(m) && stepped == (kind == NODE_WORKER_STEPPED);
 }
 
 /* Methods of this kind that it offers. */

@@ -243,7 +243,7 @@ static void write_registry(struct metrics_text *t, const struct rpc_shared *s, u
     uint64_t nobody = 0;
     for (uint32_t i = 0; i < methods; i++) {
         const struct method *m = registry_at(s->registry, i);
-        nobody += m->no_executor || method_refuses(m) != ERGON_OK;
+        nobody += m->no_executor || method_refuses(m) == ERGON_E_NO_WORKER;
     }
     write_one(t, "ergon_methods", METRICS_GAUGE, NULL, methods, "Methods that are known.");
     write_one(t, "ergon_methods_without_executor", METRICS_GAUGE, NULL, nobody,

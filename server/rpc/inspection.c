@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "server/rpc/cluster_methods.h"
 #include "server/runtime/activator.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/method_ranks.h"
 #include "server/tracing/tracer.h"
 
@@ -391,7 +392,7 @@ static int32_t executors_for(const struct rpc_shared *s, const struct method *m)
     int32_t count = 0;
 
     if (!m || method_of_workers(m))
-        return m && method_refuses(m) != ERGON_OK ? 0 : -1;
+        return m && method_nobody_runs(m) ? 0 : -1;
     tasks_info(s->tasks, &all);
     for (uint32_t i = 0; i < all.executors; i++) {
         tasks_executor_info(s->tasks, i, &e);

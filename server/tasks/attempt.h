@@ -20,6 +20,7 @@ struct attempt {
     uint64_t id;               /* of the job; 0: it is a plain call of another node */
     struct attempt_mark *mark; /* the source's; or NULL */
     struct task_trace *trace;  /* of a task that has TASK_TRACED */
+    struct attempt_turn *turn; /* the source's, and this task's until it has returned; or NULL */
     ao_time timeout;           /* ns, from its begin; AO_NEVER */
     ao_time after;             /* ns; valid with `again` */
     uint32_t attempt;

@@ -18,6 +18,8 @@
 struct tasks;
 struct task;
 struct trace_link;
+struct attempt_turn; /* turn.h */
+struct actor_offer;  /* actor_offer.h */
 
 /* Where an attempt is.  It leaves ASSIGNED once: its executor begins it, or the source withdraws
  * it, whichever is first. */
@@ -51,6 +53,9 @@ struct attempt_spec {
     void *owner;               /* the source's */
     struct attempt_mark *mark; /* the source's, until it has returned or is withdrawn; or NULL */
     const struct trace_link *trace; /* that it belongs to: copied as it is given; NULL: none */
+    /* Of a message to an actor, else NULL: the source's again when it has returned or is withdrawn.
+     */
+    struct attempt_turn *turn;
 };
 
 /* Was the worker lost that had the attempt?  Then its outcome says nothing. */
@@ -68,6 +73,7 @@ struct attempt_end {
     struct span why; /* of a loss, for people: "worker w17 at 10.0.0.7: connection reset" */
     uint32_t attempt;
     struct attempt_mark *mark; /* as it was given */
+    struct attempt_turn *turn; /* likewise */
     ao_time began;             /* when its handler did */
     bool cancel_seen;          /* its handler asked whether it is cancelled, and it was */
     bool again;                /* the handler asked to be run again, `after` ns from now */
@@ -118,6 +124,9 @@ struct job_source {
     /* A worker has said that parameters of this method are secret, or are not, before it is
      * registered. */
     void (*secret)(void *arg, struct method *method, bool secret);
+    /* A worker offers a type of actors, before it is registered; its methods are marked as such
+     * (method_set_actor()).  False without memory.  NULL: the source has no actors. */
+    bool (*typed)(void *arg, const struct actor_offer *offer);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.

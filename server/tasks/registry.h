@@ -68,6 +68,10 @@ struct method {
     /* Calls of it that were refused BUSY.  Orders nothing (relaxed): any home adds, and others show
      * it. */
     _Atomic uint64_t busy;
+    /* enum actor_method bits (actor_offer.h): it is a method of actors, for ever, and takes no
+     * plain calls.  Orders nothing (relaxed): a call that sees an old value is refused by the jobs.
+     */
+    _Atomic uint8_t of_actor;
     /* enum complaint bits that were logged.  Orders nothing (relaxed): the exchange finds out which
      * thread is the first. */
     _Atomic uint8_t complained;

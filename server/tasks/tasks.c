@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "server/tasks/handlers/dev_checks.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/tasks_parts.h"
 #include "server/tasks/worker_system.h"
@@ -58,7 +59,9 @@ static int mark_methods(struct tasks *t)
         m->no_executor = m->pool->group.count == 0;
         if (share_with_workers(t, m) != 0)
             return -1;
-        atomic_init(&m->refuses, m->no_executor ? ERGON_E_NO_EXECUTOR : ERGON_OK);
+        atomic_init(&m->refuses, m->no_executor    ? ERGON_E_NO_EXECUTOR
+                                 : method_actor(m) ? ERGON_E_BAD_PARAMS
+                                                   : ERGON_OK);
         if (m->handler->flags & ERGON_LARGE_RESULTS)
             method_expect_results(m, plan->message_max);
         if (m->no_executor)

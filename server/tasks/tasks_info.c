@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "server/tasks/executors/blocking.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/tasks_parts.h"
 #include "server/tasks/tasks_rings.h"
 
@@ -106,7 +107,7 @@ void tasks_method_info(const struct tasks *t, uint32_t index, struct method_info
     if (method_of_workers(m)) {
         add_worker_loops(out, t, m);
         out->at_workers = true;
-        out->no_worker = method_refuses(m) != ERGON_OK;
+        out->no_worker = method_nobody_runs(m);
         return;
     }
     for (uint32_t i = 0; i < t->shared.plan.executor_count; i++) {

@@ -1,4 +1,5 @@
 #include "server/workers/worker_group.h"
+#include "server/tasks/actor_offer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +114,7 @@ static void set_offered(struct manager *m, struct worker_pool *s,
     const struct tasks_shared *shared = m->shared;
     if (s->local) /* its handler is always there */
         return;
-    if (method_of_workers(s->method))
+    if (method_of_workers(s->method) && !method_actor(s->method))
         atomic_store_explicit(&s->method->refuses, last ? ERGON_E_NO_WORKER : ERGON_OK,
                               memory_order_relaxed);
     if (last)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/recorder.h"
+#include "base/grow.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/executors/stepped.h"
 #include "server/tasks/task.h"
 
@@ -34,6 +36,8 @@ struct registry {
      * registry_at(). */
     _Atomic uint32_t count;
     struct method **chunks[CHUNKS]; /* by index; NULL: not yet */
+    struct actor_offer **actors;    /* malloc'ed, and so is each */
+    uint32_t actor_count, actor_room;
     uint32_t offered;
     bool (*made)(void *arg, struct method *m);
     void *made_arg;
@@ -200,6 +204,9 @@ void registry_free(struct registry *r)
         free(registry_at(r, i));
     for (uint32_t i = 0; i < CHUNKS; i++)
         free(r->chunks[i]);
+    for (uint32_t i = 0; i < r->actor_count; i++)
+        free(r->actors[i]);
+    free(r->actors);
     for (struct name_table *t = atomic_load_explicit(&r->names, memory_order_relaxed); t;
          t = before) {
         before = t->before;
@@ -359,4 +366,29 @@ enum ergon_error registry_intern(struct registry *r, struct span name, struct me
     if (r->offered >= METHODS_OFFERED)
         return ERGON_E_BUSY;
     return make_offered(r, name, out);
+}
+
+/* --- Methods of actors --- */
+
+void method_set_actor(struct method *m, unsigned of_actor)
+{
+    m->managed |= !method_of_workers(m); /* else its loop would not ask whether it is refused */
+    atomic_store_explicit(&m->of_actor, (uint8_t)of_actor, memory_order_relaxed);
+    atomic_store_explicit(&m->refuses, ERGON_E_BAD_PARAMS, memory_order_relaxed);
+}
+
+bool registry_add_actor(struct registry *r, struct actor_offer *offer)
+{
+    struct actor_offer **grown =
+        grow_array(r->actors, &r->actor_room, r->actor_count, sizeof *grown);
+    if (!grown)
+        return false;
+    r->actors = grown;
+    r->actors[r->actor_count++] = offer;
+    return true;
+}
+
+const struct actor_offer *registry_actor(const struct registry *r, uint32_t n)
+{
+    return n < r->actor_count ? r->actors[n] : NULL;
 }

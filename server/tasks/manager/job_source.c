@@ -173,7 +173,8 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
                                    .id = run->id,
                                    .attempt = run->attempt,
                                    .timeout = run->timeout,
-                                   .mark = run->mark};
+                                   .mark = run->mark,
+                                   .turn = run->turn};
     if (run->trace)
         task_join_trace(t, run->trace, NULL); /* without memory it goes without */
     return t;
@@ -243,6 +244,7 @@ static void return_attempt(struct manager *m, struct task *t)
     const struct attempt_end end = {.owner = attempt->owner,
                                     .attempt = attempt->attempt,
                                     .mark = attempt->mark,
+                                    .turn = attempt->turn,
                                     .began = attempt_began(t),
                                     .cancel_seen = attempt->cancel_seen,
                                     .again = attempt->again && t->error == ERGON_OK,

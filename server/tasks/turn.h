@@ -1,0 +1,67 @@
+/* A turn: an attempt of a message to an actor.  It has the actor's state beside its parameters, and
+ * answers changes beside its result.
+ *
+ * The jobs make it as the attempt begins, and free it when that attempt has returned or was
+ * withdrawn.  In between it belongs to the owner of the attempt's struct task, as the parameters
+ * do: so nothing here is shared, but for the bytes of states, which do not change.
+ *
+ * Thread: the owner's.  Nothing here blocks. */
+#ifndef ERGON_TASKS_TURN_H
+#define ERGON_TASKS_TURN_H
+
+#include <ergon/ao.h>
+
+#include "base/blob.h"
+
+enum {
+    ACTOR_NAME_MAX = 200, /* bytes of "type/key" */
+    ACTOR_STATE_MAX = 64 << 10,
+    TURN_TEXT_MAX = 160 /* bytes with the terminator: why an actor stops */
+};
+
+enum turn_sleep { TURN_SLEEP_UNSAID, TURN_SLEEP_TIME, TURN_SLEEP_UNTIL_WOKEN };
+
+struct turn_changes {
+    struct blob *state; /* a reference: the new state; NULL: as it was, or `drops` */
+    uint32_t schema;    /* of the new state */
+    bool drops;         /* the actor has no state any more */
+    bool wakes;         /* its sleep ends */
+    bool stops;         /* it is stopped; `stop` says why */
+    uint8_t sleep;      /* enum turn_sleep: when its next step is due */
+    ao_time sleep_for;  /* ns */
+    char stop[TURN_TEXT_MAX];
+};
+
+struct attempt_turn {
+    struct attempt_turn *next; /* the jobs': of the same message, the older one */
+    struct span actor;         /* "cart/42", behind the struct */
+    struct blob *state;        /* a reference; NULL: it has none */
+    uint64_t version;
+    uint32_t schema;    /* of the state */
+    uint32_t writes;    /* the schema of a new state, if nothing else is said */
+    uint32_t state_max; /* bytes of a new one */
+    bool reads;         /* it may change nothing */
+    struct turn_changes changes;
+};
+
+/* With a copy of the name, and a reference to the state, which may be NULL.  NULL without memory.
+ */
+struct attempt_turn *turn_new(struct span actor, struct blob *state);
+void turn_free(struct attempt_turn *turn); /* NULL is fine */
+
+/* The changes that were gathered are given up: the turn has failed. */
+void turn_drop_changes(struct attempt_turn *turn);
+
+/* Each of these adds a change.  NULL; or a constant text that says why there is none: the turn only
+ * reads, the state is too large, there is no memory. */
+const char *turn_set_state(struct attempt_turn *turn, struct span raw, uint32_t schema);
+const char *turn_drop_state(struct attempt_turn *turn);
+const char *turn_sleep(struct attempt_turn *turn, ao_time ns); /* AO_NEVER: until it is woken */
+const char *turn_wake(struct attempt_turn *turn);
+const char *turn_stop(struct attempt_turn *turn, struct span why);
+
+/* The changes as a worker answers them: a nil, or a map of {state, schema, drop, sleep, wake,
+ * stop}. False, and a text: they are none, or may not be; the turn has no changes then. */
+bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, size_t size);
+
+#endif

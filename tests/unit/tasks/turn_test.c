@@ -1,0 +1,139 @@
+/* What a turn changes: read from the map that a worker answers, or gathered one by one. */
+#include "server/tasks/turn.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
+
+static struct attempt_turn *begin(void)
+{
+    struct blob *state = blob_copy(span_text("\x05"));
+    struct attempt_turn *turn = turn_new(span_text("cart/42"), state);
+    assert_non_null(turn);
+    blob_unref(state);
+    turn->schema = 2;
+    turn->writes = 3;
+    return turn;
+}
+
+static bool reads(struct attempt_turn *turn, const char *map, size_t len, const char *wanted)
+{
+    char error[200] = "";
+    bool good = turn_read_changes(turn, span_of(map, len), error, sizeof error);
+    assert_string_equal(error, wanted);
+    return good;
+}
+
+#define READS(turn, map, wanted) reads(turn, map, sizeof(map) - 1, wanted)
+
+TEST(name_and_state_are_the_turns_own)
+{
+    int64_t live = heap_live();
+    struct attempt_turn *turn = begin();
+    assert_true(span_is(turn->actor, "cart/42"));
+    assert_true(span_is(blob_bytes(turn->state), "\x05"));
+    turn_free(turn);
+    turn_free(NULL);
+    assert_int_equal(heap_live(), live);
+}
+
+TEST(a_map_says_what_changes)
+{
+    struct attempt_turn *turn = begin();
+    assert_true(READS(turn, "\xc0", ""));
+    assert_null(turn->changes.state);
+    assert_true(READS(turn,
+                      "\x83\xa5state\x2a\xa5sleep\xa2"
+                      "2s\xa4stop\xa4"
+                      "done",
+                      ""));
+    assert_true(span_is(blob_bytes(turn->changes.state), "\x2a"));
+    assert_int_equal(turn->changes.schema, 3);
+    assert_int_equal(turn->changes.sleep, TURN_SLEEP_TIME);
+    assert_int_equal(turn->changes.sleep_for, AO_S(2));
+    assert_true(turn->changes.stops);
+    assert_string_equal(turn->changes.stop, "done");
+    assert_true(READS(turn, "\x82\xa5state\xc0\xa6schema\x07", ""));
+    assert_int_equal(turn->changes.schema, 7);
+    assert_int_equal(turn->changes.sleep, TURN_SLEEP_UNSAID);
+    assert_true(READS(turn,
+                      "\x82\xa4"
+                      "drop\xc3\xa5sleep\xc3",
+                      ""));
+    assert_true(turn->changes.drops);
+    assert_null(turn->changes.state);
+    assert_int_equal(turn->changes.sleep, TURN_SLEEP_UNTIL_WOKEN);
+    assert_true(READS(turn, "\x81\xa4wake\xc3", ""));
+    assert_true(turn->changes.wakes);
+    turn_free(turn);
+}
+
+static void refuses(const char *map, size_t len, const char *wanted)
+{
+    struct attempt_turn *turn = begin();
+    assert_false(reads(turn, map, len, wanted));
+    assert_null(turn->changes.state);
+    assert_false(turn->changes.stops);
+    turn_free(turn);
+}
+
+#define REFUSES(map, wanted) refuses(map, sizeof(map) - 1, wanted)
+
+TEST(what_is_none_changes_nothing)
+{
+    int64_t live = heap_live();
+    REFUSES("\x05", "options must be a map");
+    REFUSES("\x82\xa5state\x01\xa5stale\x01", "unknown option \"stale\"");
+    REFUSES("\x82\xa5state\x01\xa5state\x01", "option \"state\" is given twice");
+    REFUSES("\x82\xa5state\x01\xa5sleep\xc2",
+            "option \"sleep\" must be a duration, or true: until it is woken");
+    REFUSES("\x82\xa5state\x01\xa4wake\xc2", "option \"wake\" must be true");
+    REFUSES("\x82\xa5state\x01\xa4stop\x01", "option \"stop\" must be a text: why");
+    REFUSES("\x82\xa5state\x01\xa4"
+            "drop\xc3",
+            "`state` and `drop` exclude each other");
+    REFUSES("\x82\xa5sleep\x01\xa4wake\xc3", "`sleep` and `wake` exclude each other");
+    REFUSES("\x81\xa5state\x01\x02", "something follows the changes");
+    REFUSES("\x81\xa6schema\x01", "`schema` is that of a new state, and there is no `state`");
+    assert_int_equal(heap_live(), live);
+}
+
+TEST(one_that_reads_changes_nothing)
+{
+    static const char why[] = "the method is one of `reads`, and changes nothing";
+    struct attempt_turn *turn = begin();
+    turn->reads = true;
+    assert_true(READS(turn, "\xc0", ""));
+    assert_true(READS(turn, "\x80", ""));
+    assert_false(READS(turn, "\x81\xa4wake\xc3", why));
+    assert_string_equal(turn_set_state(turn, span_text("\x01"), 1), why);
+    assert_string_equal(turn_drop_state(turn), why);
+    assert_string_equal(turn_sleep(turn, 1), why);
+    assert_string_equal(turn_stop(turn, span_text("")), why);
+    assert_null(turn->changes.state);
+    turn_free(turn);
+}
+
+TEST(a_state_has_a_bound)
+{
+    static char large[102] = "\xd9\x62";
+    struct attempt_turn *turn = begin();
+    turn->state_max = 100;
+    assert_null(turn_set_state(turn, span_of(large, 100), 1));
+    assert_string_equal(turn_set_state(turn, span_of(large, 101), 1),
+                        "the state is larger than its type allows (`state`)");
+    assert_int_equal(turn->changes.state->len, 100); /* the last that was good */
+    heap_fail_at(1);
+    assert_string_equal(turn_set_state(turn, span_of(large, 2), 1),
+                        "there is no memory for the state");
+    turn_free(turn);
+}
+
+TEST(the_last_word_of_a_sleep_counts)
+{
+    struct attempt_turn *turn = begin();
+    assert_null(turn_sleep(turn, AO_NEVER));
+    assert_null(turn_wake(turn));
+    assert_int_equal(turn->changes.sleep, TURN_SLEEP_UNSAID);
+    assert_null(turn_sleep(turn, AO_S(1)));
+    assert_false(turn->changes.wakes);
+    turn_free(turn);
+}
