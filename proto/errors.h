@@ -30,7 +30,9 @@
     X(NO_EXECUTOR, 15, false, "the server has no executor of the kind that this method needs")     \
     X(WORKER_LOST, 16, false, "the worker that ran it was lost; it may have run")                  \
     X(NO_WORKER, 17, true, "no worker offers this method now")                                     \
-    X(UNSURE, 18, false, "the node that had the request was lost: it may have been done")
+    X(UNSURE, 18, false, "the node that had the request was lost: it may have been done")          \
+    X(STOPPED, 19, false, "the actor is stopped")                                                  \
+    X(BAD_CHANGES, 21, false, "a turn answered changes that its actor cannot take")
 
 enum ergon_error {
     ERGON_OK = 0,

@@ -97,6 +97,8 @@ enum job_option_type {
       "a map of {key: string of 1 to 256 bytes of UTF-8 without U+0000, max: number from 1, " \
       "per: duration}, no more", \
       0, "rate", "KEY=MAX/TIME", "at most MAX starts of KEY in TIME: mail=10/1m") \
+    X(actor, NAME, 3, 200, "a name TYPE/KEY of 3 to 200 bytes of UTF-8 without U+0000", \
+      0, "actor", "TYPE/KEY", "the actor that it is a message to") \
     X(tenant, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "tenant", "NAME", "whose share it counts to; the principal") \
     X(keep, DURATION, 0, UINT64_MAX, JOB_EXPECTS_DURATION, \

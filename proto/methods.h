@@ -152,6 +152,29 @@
       "[name: str, value]", "set an event: who waits for it goes on") \
     X(event_wait, "event.wait", GUARDED, USES, COUNTED, OWN, \
       "[name: str, {from: int, timeout: duration}]", "wait until an event is set") \
+    X(actor_call, "actor.call", OPEN, SUBMITS, COUNTED, OWN, \
+      "[actor: str, method: str, [params], " METHOD_OPTIONS "]", \
+      "send a message to an actor, and wait for its result") \
+    X(actor_tell, "actor.tell", OPEN, SUBMITS, COUNTED, OWN, \
+      "[actor: str, method: str, [params], " METHOD_OPTIONS "]", \
+      "leave a message for an actor; answers its id") \
+    X(actor_get, "actor.get", GUARDED, USES, COUNTED, OWN, \
+      "[actor: str, {state: bool, tenant: str}]", "stage, state and mailbox of an actor") \
+    X(actor_list, "actor.list", GUARDED, USES, COUNTED, OWN, \
+      "[{type, prefix, stage, tenant, limit, cursor}]", "actors, by name") \
+    X(actor_explain, "actor.explain", GUARDED, USES, COUNTED, OWN, \
+      "[actor: str, {tenant: str}]", "why an actor does what it does, and what waits for it") \
+    X(actor_start, "actor.start", GUARDED, STEERS, COUNTED, OWN, \
+      "[actor: str, {reset: bool, tenant: str}]", "let an actor go on that is stopped") \
+    X(actor_stop, "actor.stop", GUARDED, STEERS, COUNTED, OWN, \
+      "[actor: str, {reason: str, tenant: str}]", \
+      "let an actor run no message until it is started") \
+    X(actor_wake, "actor.wake", GUARDED, STEERS, COUNTED, OWN, \
+      "[actor: str, {tenant: str}]", "end the sleep of a stepped actor") \
+    X(actor_drop, "actor.drop", GUARDED, STEERS, COUNTED, OWN, \
+      "[actor: str, {tenant: str}]", "forget an actor, with its state and its mailbox") \
+    X(actor_types, "actor.types", GUARDED, USES, COUNTED, BARE, \
+      "[]", "the types of actors, and their figures") \
     X(cluster_status, "cluster.status", GUARDED, USES, COUNTED, OWN, \
       "[]", "the nodes, who owns the tasks, and what is wrong") \
     X(cluster_drain, "cluster.drain", GUARDED, RULES, COUNTED, OWN, \

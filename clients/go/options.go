@@ -21,6 +21,7 @@ import (
 //	priority               0 to 9; 5
 //	coalesce               submissions join the open run of this name
 //	limit, rate            With{"key": …, "max": …}, a rate with "per", a duration
+//	actor                  "TYPE/KEY": it is a message to this actor
 //	tenant                 in whose name; default: the caller's
 //	durable                "none", "async", "fsync", "replicated": what is on disk when the answer comes
 //	keep, keep_size        how long it is kept after its end; bytes of the largest result that is kept
@@ -51,7 +52,7 @@ var common = table{"attempt_timeout": {"timeout", durationOf}}.
 	and(deadlineOf, "deadline").
 	and(durationOf, "backoff backoff_max keep").
 	and(rateOf, "rate").
-	and(nil, "coalesce durable backoff_jitter keep_size limit priority retries tenant")
+	and(nil, "actor coalesce durable backoff_jitter keep_size limit priority retries tenant")
 
 var (
 	cronOptions = common.and(durationOf, "jitter").and(nil, "zone overlap catch_up")

@@ -50,6 +50,8 @@ static void ended(struct jobs *jobs, struct job *job)
                     (int32_t)error_of(job));
     spans_ended(&jobs->sched, job);
     waiters_job_ended(jobs, job);
+    if (job->is_message)
+        jobs->sched.messages.ended(jobs->sched.messages.arg, job);
     dependencies_ended(&jobs->sched, job);
     retention_add(&jobs->sched, job);
 }

@@ -130,6 +130,7 @@ struct jobs_info {
     uint64_t submitted, starts, retries, fenced;
     uint64_t semaphores, held, waiting; /* held, waiting: by and for clients */
     uint64_t events;                    /* that clients have named */
+    uint64_t actors, actor_bytes;       /* in memory; that they take, without their messages */
     uint64_t feed_events, feed_bytes;   /* of the feed: since the start; that it takes */
     bool has_store;                     /* the rest is of the store */
     const char *store_engine;           /* "sqlite", "postgresql"; constant */

@@ -1,5 +1,6 @@
 /* The jobs as the manager's source of work (server/tasks/job_source.h).  Thread: the manager's,
  * which is the jobs'. */
+#include "server/jobs/actors/actor_types.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
@@ -87,6 +88,12 @@ static void secret(void *arg, struct method *method, bool is_secret)
         queues_set_secret(jobs, q, is_secret);
 }
 
+static bool typed(void *arg, const struct actor_offer *offer)
+{
+    struct jobs *jobs = arg;
+    return actor_type_offered(jobs->actors, offer);
+}
+
 static void stop(void *arg, bool cancel)
 {
     struct jobs *jobs = arg;
@@ -114,6 +121,7 @@ void source_connect(struct jobs *jobs)
                                       .joined = joined,
                                       .left = left,
                                       .secret = secret,
+                                      .typed = typed,
                                       .stop = stop,
                                       .name = name};
     tasks_set_job_source(jobs->tasks, &source);

@@ -13,6 +13,7 @@
 #include "server/rpc/call_log.h"
 #include "server/rpc/spec_options.h"
 #include "server/rpc/trail.h"
+#include "server/tasks/actor_offer.h"
 
 enum {
     ID_BYTES_MIN = 15,              /* of an id as a MessagePack string */
@@ -54,10 +55,13 @@ static size_t ids_max(const struct rpc_request *rq, uint32_t specs)
 static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
 {
     size_t in_list = specs == 1 ? 0 : specs;
+    size_t name = jr->op->cls == &operation_actor_call || jr->op->cls == &operation_actor_tell
+                      ? ACTOR_METHOD_MAX
+                      : 0;
     size_t fixed = in_list * sizeof(struct job_spec) + ids_max(rq, specs) * sizeof(uint64_t);
     struct operation *op = jr->op;
     bool stays = conn_take_message(rq->conn, rq->params, &op->message);
-    uint8_t *at = operation_room(op, fixed + (stays ? 0 : rq->params.len));
+    uint8_t *at = operation_room(op, fixed + name + (stays ? 0 : rq->params.len));
 
     if (!at)
         return false;
@@ -67,6 +71,8 @@ static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_
     }
     jr->ids = (uint64_t *)(at + in_list * sizeof(struct job_spec));
     at += fixed;
+    jr->name = (char *)at;
+    at += name;
     jr->params = stays ? rq->params : span_put(rq->params, &at);
     read_params(jr->params, &jr->r, &jr->count);
     jr->has_room = true;

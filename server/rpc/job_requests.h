@@ -23,6 +23,7 @@ struct job_request {
     struct reader r;    /* at the first parameter */
     uint32_t count;     /* parameters */
     uint64_t *ids; /* of a submission: room for as many as there can be; moved on by its users */
+    char *name;    /* of actor.call and tell: ACTOR_METHOD_MAX bytes of its own, for the method's */
     uint32_t item; /* of several specs: which one is being read, from 1; else 0 */
     struct span *kept[JOB_REQUEST_SPANS]; /* of its arguments: job_request_keep() */
     uint32_t kept_count;

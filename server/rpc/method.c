@@ -10,6 +10,7 @@
 #include "server/net/serving.h"
 #include "server/rpc/call_log.h"
 #include "server/runtime/activator.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/held_bytes.h"
 
 /* --- Which method it is --- */
@@ -186,6 +187,16 @@ static void trace_call(const struct rpc_request *rq, const struct method *m)
                 activator_now(rq->loop->activator));
 }
 
+static void refuse_without_actor(struct rpc_request *rq, const struct method *m)
+{
+    struct span type = actor_type_of_method(m->name);
+
+    rpc_refuse(
+        rq, ERGON_E_BAD_PARAMS,
+        "\"%s\" is a method of actors: actor.call [\"%.*s/KEY\", \"%s\", [...]] sends it to one",
+        method_name(m), (int)type.len, (const char *)type.at, method_name(m) + type.len + 1);
+}
+
 void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params, ao_time deadline,
                     const struct trace_link *trace)
 {
@@ -207,9 +218,12 @@ void rpc_start_call(struct rpc_request *rq, struct method *m, struct span params
     if (refused == ERGON_OK)
         return;
     bool full = refused == ERGON_E_BUSY && home_calls_full(conn_tally(rq->conn));
-    rpc_refuse(rq, refused, "%s",
-               full ? "you have as many calls in flight as you may (limits.principal_in_flight)"
-                    : error_meaning(refused));
+    if (refused == ERGON_E_BAD_PARAMS && method_actor(m))
+        refuse_without_actor(rq, m);
+    else
+        rpc_refuse(rq, refused, "%s",
+                   full ? "you have as many calls in flight as you may (limits.principal_in_flight)"
+                        : error_meaning(refused));
     if (full)
         conn_wait_for_room(rq->conn);
     conn_call_ended(rq->conn, true);

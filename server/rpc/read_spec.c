@@ -7,6 +7,8 @@
 #include "proto/job_options.h"
 #include "server/access/rights.h"
 #include "server/rpc/trail.h"
+#include "server/tasks/actor_offer.h"
+#include "server/tasks/turn.h"
 
 void spec_defaults(const struct job_request *jr, struct job_spec *spec)
 {
@@ -14,10 +16,10 @@ void spec_defaults(const struct job_request *jr, struct job_spec *spec)
     spec->params = span_text("\xc0");
     spec->tenant = jr->op->tenant;
     spec->durable = jr->rq->loop->shared->default_durable;
-    if (jr->op->cls == &operation_task_call) {
+    if (jr->op->cls->is_call)
         spec->durable = DURABLE_NONE;
+    if (jr->op->cls == &operation_task_call)
         spec->keep = 0; /* its answer is all that is wanted */
-    }
 }
 
 bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *format, ...)
@@ -58,7 +60,8 @@ bool spec_may_run(struct job_request *jr, struct span method)
 /* What the task shares with others by name, as semaphores are shared. */
 static bool may_name(struct job_request *jr, const struct job_spec *spec)
 {
-    const struct span names[] = {spec->limit_key, spec->rate_key, spec->coalesce};
+    const struct span names[] = {spec->limit_key, spec->rate_key, spec->coalesce,
+                                 spec->actor.len > 0 ? spec->key : (struct span){0}};
     const struct operation *op = jr->op;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -68,7 +71,7 @@ static bool may_name(struct job_request *jr, const struct job_spec *spec)
                           op->others))
             return spec_refuse(jr, ERGON_E_DENIED,
                                "a role's `keys` have to name \"%.*s\" for a task with this limit, "
-                               "rate or coalesce",
+                               "rate or coalesce, or a message with this key",
                                (int)names[i].len, (const char *)names[i].at);
     return true;
 }
@@ -76,7 +79,8 @@ static bool may_name(struct job_request *jr, const struct job_spec *spec)
 bool spec_may_share(struct job_request *jr, struct job_spec *spec)
 {
     const struct operation *op = jr->op;
-    const struct rights_object job = {spec->tenant, spec->method, spec->key};
+    const struct rights_object job = {spec->tenant, spec->method,
+                                      spec->actor.len > 0 ? spec->actor : spec->key};
     const char *who = principal_name(conn_principal(jr->rq->conn));
     const char *what = "for that queue or key";
 
@@ -101,11 +105,56 @@ bool spec_options(struct job_request *jr, struct job_spec *spec)
     return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", error);
 }
 
+/* Actors are kept in memory, and so are their messages. */
+static void address(struct job_spec *spec)
+{
+    if (spec->actor.len > 0 && !(spec->said & 1u << JOB_OPTION_durable))
+        spec->durable = DURABLE_NONE;
+    if (spec->actor.len > 0 && !(spec->said & 1u << JOB_OPTION_keep))
+        spec->keep = JOB_KEEP_UNSAID;
+}
+
 bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, const char *usage)
 {
     if (count < 1 || count > 3 || !read_text(&jr->r, &spec->method) ||
         (count > 1 && !rpc_read_any(jr->rq, jr->params, &jr->r, &spec->params)))
         return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", usage);
-    return spec_may_run(jr, spec->method) && (count < 3 || spec_options(jr, spec)) &&
-           spec_may_share(jr, spec);
+    if (!spec_may_run(jr, spec->method) || (count > 2 && !spec_options(jr, spec)))
+        return false;
+    address(spec);
+    return spec_may_share(jr, spec);
+}
+
+/* "cart.add" of "cart/42" and "add".  False: there is no such name. */
+static bool name_method(struct job_request *jr, struct job_spec *spec, struct span method)
+{
+    struct span type = actor_type_of_name(spec->actor);
+    size_t len = type.len + 1 + method.len;
+    if (type.len == 0 || method.len == 0 || len > ACTOR_METHOD_MAX)
+        return false;
+    memcpy(jr->name, type.at, type.len);
+    jr->name[type.len] = '.';
+    memcpy(jr->name + type.len + 1, method.at, method.len);
+    spec->method = span_of(jr->name, len);
+    return true;
+}
+
+bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage)
+{
+    struct span method, to;
+    if (jr->count < 2 || jr->count > 4 || !read_text(&jr->r, &to) || !read_text(&jr->r, &method) ||
+        (jr->count > 2 && !rpc_read_any(jr->rq, jr->params, &jr->r, &spec->params)))
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", usage);
+    spec->actor = to;
+    if (!utf8_is_name(to, ACTOR_NAME_MAX) || !name_method(jr, spec, method))
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS,
+                           "an actor has a name TYPE/KEY of at most %d bytes of UTF-8 without "
+                           "U+0000, and the method is named without its type: \"add\"",
+                           ACTOR_NAME_MAX);
+    if (!spec_may_run(jr, spec->method) || (jr->count > 3 && !spec_options(jr, spec)))
+        return false;
+    if (spec->actor.at != to.at)
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "the actor is named twice");
+    address(spec);
+    return spec_may_share(jr, spec);
 }

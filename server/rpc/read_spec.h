@@ -17,6 +17,10 @@ void spec_defaults(const struct job_request *jr, struct job_spec *spec);
  * NO_EXECUTOR, AUTH or DENIED (the peer may not call it, or may not submit for the tenant). */
 bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, const char *usage);
 
+/* The same of [actor, method, [params], {options}], where the method is the part behind the type.
+ */
+bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage);
+
 /* Answers the request, and says which of several specs is wrong.  False, always. */
 bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

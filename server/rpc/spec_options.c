@@ -185,6 +185,7 @@ static bool read_option(struct reader *r, void *arg)
     const struct reading *reading = arg;
     const struct job_option *o = &job_options[reading->option];
     void *value = (uint8_t *)reading->spec + places[reading->option].at;
+    reading->spec->said |= 1u << reading->option;
     switch (o->type) {
     case JOB_OPTION_NUMBER:
         return read_number_into(r, o, value);
@@ -284,6 +285,8 @@ bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *erro
     if (!spec_read_options(r, &spec->task, &none, &extra, error, size))
         return false;
     spec->options = span_of(before.at, (size_t)(r->at - before.at));
+    if (task->actor.len > 0 && !(task->said & 1u << JOB_OPTION_durable))
+        spec->task.durable = DURABLE_NONE; /* actors are kept in memory */
     if (task->delay == 0 && task->at == 0 && task->key.len == 0 && task->tracestate.len == 0 &&
         !trace_context_is(&task->traceparent))
         return true;

@@ -94,6 +94,7 @@ class Roles(unittest.TestCase):
         task = operator.call("task.submit", "echo", ["of " + name], options)["id"]
         cron = "cron of " + name
         operator.call("cron.put", cron, "@yearly", "echo", [], {"durable": "none", "tenant": tenant})
+        operator.call("actor.tell", "counter/roles", "add", [0], {"tenant": tenant})
         return {"t": task, "c": cron, "tenant": tenant}
 
     def check_other(self, method, outcome, code, answer, other, what):

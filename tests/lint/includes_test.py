@@ -58,6 +58,7 @@ RULES = {
                              "server/store/store.h", "server/tasks/registry.h", "server/runtime/*", "proto/job_options.h", "proto/scanner.h", "proto/traceparent.h", "ergon/*"],
                             []),
     "server/jobs/cron": ([*SUBSYSTEM, "server/jobs/cron/*", "server/jobs/life/*", "server/jobs/effects.h"], []),
+    "server/jobs/actors": ([*SUBSYSTEM, "server/jobs/actors/*", "server/jobs/life/*", "server/tasks/*", "proto/job_options.h"], []),
     "server/jobs/semaphores": ([*SUBSYSTEM, "server/jobs/semaphores/*"], []),
     "server/jobs/events": ([*SUBSYSTEM, "server/jobs/events/*"], []),
     "server/jobs/feed": (["server/jobs/core/*", "server/jobs/feed/feed.h"], []),

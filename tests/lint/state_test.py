@@ -28,6 +28,7 @@ STATE = {
             CACHE: "body_len level reason ready until arrival effects",
             UNDER_WAY: "attempt_task places orphans pending looks ending save_error",
             FILE: "row_attempt saved_attempt row saved counted",
+            FLEETING: "is_message",
             "a_submission_that_waits": "id body more created params_len timeout retries priority durable deadline "
                                        "deadline_at",
             "a_submission_with_a_time": "due",
@@ -111,6 +112,8 @@ STATE = {
 READS = ("task_get task_wait task_watch task_list task_events task_explain queue_list queue_explain queue_tenants event_wait sem_list "
          "sem_explain")
 CRONS = "cron_put cron_list cron_delete cron_pause cron_resume cron_run"  # unit/jobs/crons_carried
+ACTORS = ("actor_call actor_tell actor_get actor_list actor_explain actor_start actor_stop actor_wake actor_drop "
+          "actor_types")  # they are in memory only
 ENDS = "task_call"  # its task is in memory only, and ends with its connection
 
 
@@ -120,7 +123,8 @@ def members(source, struct):
     body = re.sub(r"^\s*(?:union|struct) {|}(?=;)", ";", body, flags=re.M)
     found = []
     for line in re.sub(r"\[[^\]]*\]", "", body).split(";"):
-        line = re.sub(r"(LIST_ENTRY|LIST_HEAD)\([^)]*\)", "int", line).strip()
+        line = re.sub(r"(LIST_ENTRY|LIST_HEAD)\([^)]*\)", "int", line)
+        line = re.sub(r":\s*\d+\s*$", "", line).strip()  # bits
         if line:
             found += [re.search(r"(\w+)\s*$", part).group(1) for part in line.split(",")]
     return found
@@ -138,7 +142,7 @@ def findings(state, text_of):
             yield from (f"{path}: {struct}.{m}: stands in two rows" for m in set(named) if named.count(m) > 1)
             yield from (f"{TEST}: there is no DEED({row})" for row in rows if row[0] != "-" and row not in deeds)
     for name in re.findall(r"^ *X\((?!server_|connection_|worker_|cluster_)(\w+),", text_of(METHODS), re.M):
-        if f"&operation_{name}" not in test.replace("::", "") and name not in f"{READS} {CRONS} {ENDS}".split():
+        if f"&operation_{name}" not in test.replace("::", "") and name not in f"{READS} {CRONS} {ACTORS} {ENDS}".split():
             yield f"{METHODS}: {name}: no deed uses its operation"
 
 

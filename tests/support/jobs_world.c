@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/effects.h"
+#include "server/tasks/actor_offer.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/sched/wait_position.h"
 #include "server/jobs/sched/out.h"
@@ -87,6 +88,18 @@ uint32_t registry_count(const struct registry *r)
 struct method *registry_at(const struct registry *r, uint32_t index)
 {
     return (struct method *)&r->methods[index];
+}
+
+const struct actor_offer *registry_actor(const struct registry *r, uint32_t n)
+{
+    (void)r;
+    (void)n;
+    return NULL;
+}
+
+void method_set_actor(struct method *m, unsigned of_actor)
+{
+    atomic_store_explicit(&m->of_actor, (uint8_t)of_actor, memory_order_relaxed);
 }
 
 /* The next process knows no more than what it is told. */

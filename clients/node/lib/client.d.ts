@@ -81,6 +81,8 @@ interface CommonOptions {
     coalesce?: string;
     limit?: { key: string; max: number; take?: number };
     rate?: { key: string; max: number; per: Duration };
+    /** "TYPE/KEY": it is a message to this actor. */
+    actor?: string;
     tenant?: string;
     /** How long it is kept after its end. */
     keep?: Duration;

@@ -79,6 +79,7 @@ const CRON = {
     coalesce: ['coalesce', same],
     limit: ['limit', same],
     rate: ['rate', rateOf],
+    actor: ['actor', same],
     tenant: ['tenant', same],
     keep: ['keep', wholeOf],
     keepSize: ['keep_size', same],

@@ -48,6 +48,7 @@ class TaskOptions(TypedDict, total=False):
     after, after_any these tasks, or ids, must be done (have ended) first
     keep, keep_size  how long it is kept after its end, and the largest result in bytes
     durable          "none", "async", "fsync" or "replicated"
+    actor            "TYPE/KEY": it is a message to this actor
     tenant, traceparent, tracestate"""
     attempt_timeout: Duration
     deadline: Until
@@ -62,6 +63,7 @@ class TaskOptions(TypedDict, total=False):
     coalesce: str
     limit: Limit
     rate: Rate
+    actor: str
     tenant: str
     after: Union[TaskId, Iterable[TaskId]]
     after_any: Union[TaskId, Iterable[TaskId]]
@@ -89,6 +91,7 @@ class CronOptions(TypedDict, total=False):
     coalesce: str
     limit: Limit
     rate: Rate
+    actor: str
     tenant: str
     keep: Duration
     keep_size: Union[int, str]

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/jobs/core/history.h"
+#include "server/jobs/core/message.h"
 
 void job_list_push(struct job_list *list, struct job *job)
 {
@@ -100,8 +101,8 @@ static size_t body_bytes(uint32_t len)
 
 size_t job_bytes(const struct job *job)
 {
-    return sizeof *job + body_bytes(job->body_len) + more_bytes(job->more) + end_bytes(job->end) +
-           history_bytes(job);
+    return sizeof *job + (job->is_message ? JOB_BODY_STEP : 0) + body_bytes(job->body_len) +
+           more_bytes(job->more) + end_bytes(job->end) + history_bytes(job);
 }
 
 void job_more_set(struct job_more *more, const struct job_spec *spec)
@@ -128,7 +129,10 @@ struct job_more *job_more(struct job *job)
 struct job_policy job_policy(const struct job *job)
 {
     static const struct job_policy unsaid = JOB_POLICY_UNSAID;
-    return job->more ? job->more->policy : unsaid;
+    const struct message *m = job_message(job);
+    if (job->more)
+        return job->more->policy;
+    return m && m->policy ? *m->policy : unsaid;
 }
 
 void job_end_text(const struct job *job, char text[JOB_LINE_MAX])

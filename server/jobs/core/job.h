@@ -19,6 +19,7 @@
 struct board_place;
 struct job;
 struct history;
+struct message;
 struct job_queue;
 struct job_table;
 struct waiter;
@@ -61,6 +62,7 @@ struct key_link {
     struct hash_link link; /* first */
     struct job *job;
     struct span tenant, scope, name; /* in memory that the job owns, or its tenant */
+    const void *of;                  /* the actor within which it counts; NULL: none */
 };
 
 /* How an attempt, or the whole, ended. */
@@ -218,16 +220,17 @@ struct job {
     uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */
     uint8_t saved;   /* enum job_saved */
     uint8_t counted; /* what the file counts it as, with what is on its way; JOB_NEW: not yet */
-    uint8_t save_error; /* EFFECT_SAVED, EFFECT_CANCEL_SAVED: enum store_error, of that write */
-    uint8_t crashes;    /* of the server while it ran; at most 255 */
-    uint8_t looks;      /* times that the attempt that is out was found not to have begun */
+    uint8_t save_error;     /* EFFECT_SAVED, EFFECT_CANCEL_SAVED: enum store_error, of that write */
+    uint8_t crashes;        /* of the server while it ran; at most 255 */
+    uint8_t looks : 7;      /* times that the attempt that is out was found not to have begun */
+    uint8_t is_message : 1; /* to an actor: struct message is behind it (message.h) */
 };
 
 /* Bodies of up to so many bytes are behind the job, in steps of so many. */
 enum {
     JOB_BODY_STEP = 32,
     JOB_BODY_IN_PLACE = 512,
-    JOB_CELLS = JOB_BODY_IN_PLACE / JOB_BODY_STEP + 1
+    JOB_CELLS = JOB_BODY_IN_PLACE / JOB_BODY_STEP + 2 /* a message has a step more */
 };
 
 /* The kind of cell for a job with such a body behind it. */

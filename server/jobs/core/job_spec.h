@@ -25,6 +25,7 @@ struct job_spec {
     struct span tenant;         /* empty: the principal, or "" for anybody */
     struct span key;
     struct span coalesce;
+    struct span actor; /* "type/key": it is a message to that actor */
     struct span limit_key;
     struct span rate_key;
     const uint64_t *after, *after_any; /* ids */
@@ -39,8 +40,10 @@ struct job_spec {
     ao_time deadline; /* of the whole, from now; AO_NEVER */
     uint32_t retries; /* after the first attempt */
     JOB_POLICY_MEMBERS
-    uint8_t priority;                 /* 9 goes first */
-    uint8_t durable;                  /* enum job_durable */
+    uint8_t priority; /* 9 goes first */
+    uint8_t durable;  /* enum job_durable */
+    bool calls;       /* somebody waits for the result, and it ends with its last caller */
+    uint32_t said;    /* options that were given: bits by enum job_option_id; of messages alone */
     struct trace_context traceparent; /* of the submitter, or none */
     struct span tracestate;
     struct block *message; /* in which all spans lie: a new job takes it over; NULL: it copies */

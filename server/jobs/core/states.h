@@ -73,10 +73,14 @@ static inline bool job_state_runs(enum job_state s)
     X(LIMIT, "limit", "as many tasks of its limit key run as may")                                 \
     X(RATE, "rate", "as many tasks of its rate key have started as may in that time")              \
     X(AFTER, "after", "other tasks must be done, or have ended, first")                            \
+    X(ACTOR, "actor", "other messages of its actor come first")                                    \
+    X(STOPPED, "stopped", "its actor is stopped")                                                  \
+    X(OVERRUN, "overrun", "an attempt that was given up holds its actor until it has returned")    \
     X(SUSPECT, "suspect", "another task that was running at crashes of the server has to return")  \
     X(DELAY, "delay", "its time has not come")                                                     \
     X(RETRY, "retry", "its last attempt failed, and the next one has a time")                      \
     X(AGAIN, "again", "its handler asked to be run again later")                                   \
+    X(SLEEP, "sleep", "its actor sleeps until then, or until it is woken")                         \
     X(LOST, "lost", "the worker that had it was lost, and the next attempt has a time")            \
     X(COMMIT, "commit", "its submission, or how its last attempt ended, is being written to disk") \
     X(STORE, "store", "the store cannot write; it is tried again")                                 \

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "server/jobs/core/history.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/core/walk.h"
 
@@ -89,15 +90,24 @@ ao_time table_time_after(struct job_table *table, ao_time duration)
 
 /* --- The memory of a job --- */
 
+/* The kind of cell, whose first step behind the job is a message's own. */
+static uint32_t cells_of(bool is_message, size_t in_place)
+{
+    return job_cells(in_place) + is_message;
+}
+
 /* A body of a usual size is behind the job, in one cell. */
-static struct job *make(struct job_table *table, size_t body)
+static struct job *make(struct job_table *table, size_t body, bool is_message)
 {
     bool in_place = body <= JOB_BODY_IN_PLACE;
-    struct slab *cells = &table->cells[job_cells(in_place ? body : 0)];
+    struct slab *cells = &table->cells[cells_of(is_message, in_place ? body : 0)];
     struct job *job = slab_take(cells);
     if (!job)
         return NULL;
-    *job = (struct job){.body = in_place ? (uint8_t *)(job + 1) : malloc(body)};
+    *job = (struct job){.is_message = is_message};
+    job->body = in_place ? job_tail(job) : malloc(body);
+    if (is_message)
+        *job_message(job) = (struct message){0};
     if (job->body)
         return job;
     slab_give(cells, job);
@@ -106,11 +116,11 @@ static struct job *make(struct job_table *table, size_t body)
 
 static void let_go(struct job_table *table, struct job *job)
 {
-    bool in_place = job->body == (uint8_t *)(job + 1);
+    bool in_place = job->body == job_tail(job);
     ao_fini(&job->timer);
     if (!in_place)
         free(job->body);
-    slab_give(&table->cells[job_cells(in_place ? job->body_len : 0)], job);
+    slab_give(&table->cells[cells_of(job->is_message, in_place ? job->body_len : 0)], job);
 }
 
 void job_timer_retired(struct ao *timer)
@@ -143,7 +153,7 @@ static void give_up_message(struct job *job)
     if (!job->more || !job->more->message.at)
         return;
     block_free(&job->more->message);
-    job->body = (uint8_t *)(job + 1);
+    job->body = job_tail(job);
 }
 
 static void copy_params(struct job *job, const struct job_spec *spec, size_t names)
@@ -250,7 +260,7 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
 {
     bool stays = takes_message(spec);
     size_t names = spec->key.len + spec->coalesce.len;
-    struct job *job = make(table, stays ? 0 : spec->params.len + names);
+    struct job *job = make(table, stays ? 0 : spec->params.len + names, spec->actor.len > 0);
     if (!job)
         return NULL;
     ao_init(&job->timer, table->timer_class, table->activator);

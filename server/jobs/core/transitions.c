@@ -6,6 +6,7 @@
 #include "server/jobs/core/walk.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/history_reload.h"
+#include "server/jobs/core/message.h"
 #include "server/runtime/object/trace.h"
 
 enum {
@@ -180,6 +181,7 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
                    enum job_reason reason)
 {
     uint8_t was = job->state;
+    bool was_behind = job->is_message && was == JOB_WAITING && job->reason == JOB_WHY_ACTOR;
     bool open = job_state_open(state), first = is_placed_first(job) && open;
     bool was_open = job_state_open((enum job_state)was); /* JOB_NEW is no open state */
     assert(moves[was] & 1 << state || was == state);
@@ -204,7 +206,8 @@ void job_set_state(struct job_table *table, struct job *job, enum job_state stat
         job->ended = table_wall(table); /* else its row says when it ended */
     if (job->more && job->more->trace)
         note_trace(table, job->more->trace, (enum job_state)was, state);
-    if (was != state && !first && !table->recovering)
+    if (was != state && !first && !table->recovering &&
+        !(open && (was_behind || job_is_quiet(job))))
         note(table, job, (enum job_state)was);
     if (!open && !table->recovering)
         count_end(table, job);

@@ -51,9 +51,10 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
 {
     bool kept = s->board && job->durable != DURABLE_NONE;
     struct board_place *place = kept ? board_take(s->board, job, job->attempt + 1) : NULL;
+    struct attempt_turn *turn = job->is_message ? s->messages.begins(s->messages.arg, job) : NULL;
     out_add(s, job);
-    if (kept && !place) {
-        out_undo(s, job, NULL);
+    if ((kept && !place) || (job->is_message && !turn)) {
+        out_undo(s, job, place ? &place->slot->mark : NULL);
         put_off(s, job);
         return false;
     }
@@ -65,6 +66,7 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
                                  .ready = job->ready,
                                  .attempt = job->attempt + 1,
                                  .mark = place ? &place->slot->mark : NULL,
+                                 .turn = turn,
                                  .owner = job,
                                  .trace = spans_link(s, job)};
     job_set_state(s->table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
@@ -194,6 +196,12 @@ static void answered(struct scheduler *s, struct job *job, const struct attempt_
     outcome_returned(s, job, r);
 }
 
+static void settle_turn(struct scheduler *s, struct job *job, const struct attempt_end *r)
+{
+    if (job->is_message)
+        s->messages.back(s->messages.arg, job, r->turn);
+}
+
 void attempts_returned(struct scheduler *s, const struct attempt_end *r)
 {
     struct job *job = r->owner;
@@ -209,6 +217,7 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
     spans_returned(s, job, r);
     if (!is_current(s, job, r->attempt)) {
         orphan_returned(s, job, r);
+        settle_turn(s, job, r);
         return;
     }
     job->attempt_task = NULL;
@@ -220,6 +229,7 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
         lost(s, job, r);
     else
         answered(s, job, r);
+    settle_turn(s, job, r);
 }
 
 /* --- What handlers say meanwhile --- */

@@ -229,13 +229,34 @@ static void failed(struct scheduler *s, struct job *job, const struct outcome *o
         outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, code, text, outcome->result);
 }
 
-static void succeeded(struct scheduler *s, struct job *job, struct outcome *outcome)
+static void drop_result(struct scheduler *s, struct job *job)
 {
-    if (take_result(s, job, outcome))
-        job_end(s, job, JOB_DONE, NULL, NULL);
-    else
+    size_t was = job_bytes(job);
+    job_result_free(job);
+    table_weigh(s->table, job, was);
+}
+
+/* What it changes of its actor.  False: it goes on, or has failed by that. */
+static bool take_changes(struct scheduler *s, struct job *job, struct attempt_turn *turn)
+{
+    char text[JOB_TEXT_MAX];
+    enum message_verdict verdict = s->messages.takes(s->messages.arg, job, turn, text, sizeof text);
+    if (verdict == MESSAGE_ENDS)
+        return true;
+    drop_result(s, job);
+    if (verdict == MESSAGE_BAD)
+        outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_BAD_CHANGES), text,
+                       (struct span){0});
+    return false;
+}
+
+static void succeeded(struct scheduler *s, struct job *job, const struct attempt_end *r)
+{
+    if (!take_result(s, job, r->outcome))
         outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, "MEMORY", "no memory for its result",
                        (struct span){0});
+    else if (!job->is_message || take_changes(s, job, r->turn))
+        job_end(s, job, JOB_DONE, NULL, NULL);
 }
 
 void outcome_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
@@ -249,7 +270,7 @@ void outcome_returned(struct scheduler *s, struct job *job, const struct attempt
     } else if (is_interrupted(s, r)) {
         interrupted(s, job);
     } else if (r->outcome->error == ERGON_OK) {
-        succeeded(s, job, r->outcome);
+        succeeded(s, job, r);
     } else {
         failed(s, job, r->outcome);
     }

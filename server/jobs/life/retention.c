@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "server/jobs/accessors.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
 
@@ -32,10 +33,20 @@ static enum kept_kind kind_of(const struct job *job)
     return job->state == JOB_FAILED || job->state == JOB_DEAD ? KEPT_BADLY : KEPT_WELL;
 }
 
+/* A message that was done has had its effect, and its caller has the answer; but one with a key
+ * may be asked for again. */
+static bool is_over(const struct job *job)
+{
+    bool has_key = job->more && job->more->key.name.len > 0;
+    return !has_key && (kind_of(job) == KEPT_WELL || job_message(job)->calls);
+}
+
 static ao_time keep_of(const struct scheduler *s, const struct job *job)
 {
     if (job->more && job->more->policy.keep != JOB_KEEP_UNSAID)
         return job->more->policy.keep;
+    if (job->is_message && is_over(job))
+        return 0;
     return kind_of(job) == KEPT_BADLY ? s->settings->limits.keep_failed : JOB_KEEP;
 }
 

@@ -19,6 +19,7 @@
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/sched/numbers.h"
 #include "server/jobs/sched/spans.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/registry.h"
 
 static enum ergon_error refuse(enum ergon_error error, char *text, size_t size, const char *format,
@@ -43,11 +44,16 @@ static enum ergon_error no_memory(char *text, size_t size)
 static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct submitted *out)
 {
     const struct span everywhere = {0};
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    const void *of = NULL;
+    if (spec->actor.len > 0 && !(of = messages->find(messages->arg, spec->tenant, spec->actor)))
+        return false;
     if (spec->key.len > 0)
-        out->job = key_find(&jobs_table(jobs)->keys, spec->tenant, everywhere, spec->key);
+        out->job = key_find(&jobs_table(jobs)->keys, spec->tenant, everywhere, spec->key, of);
     out->duplicate = out->job != NULL;
     if (!out->job && spec->coalesce.len > 0) {
-        out->job = key_find(&jobs_table(jobs)->shared, spec->tenant, spec->method, spec->coalesce);
+        out->job =
+            key_find(&jobs_table(jobs)->shared, spec->tenant, spec->method, spec->coalesce, of);
         out->coalesced = out->job != NULL;
     }
     return out->job != NULL;
@@ -148,11 +154,18 @@ static bool is_expected(const struct jobs *jobs, struct span method)
     return patterns && registry_may_name(method) && patterns_fit(patterns, method);
 }
 
-static enum ergon_error check_method(struct jobs *jobs, struct span method, char *text, size_t size)
+static enum ergon_error check_method(struct jobs *jobs, struct span method, bool to_actor,
+                                     char *text, size_t size)
 {
     const struct job_queue *q = table_queue_find(jobs_table(jobs), method);
     const struct method *m =
         q && q->method ? q->method : registry_find(jobs_options(jobs)->registry, method);
+    if (m && method_actor(m) && !to_actor)
+        return refuse(ERGON_E_BAD_PARAMS, text, size,
+                      "\"%s\" is a method of actors: name one, as in {actor: \"%.*s/KEY\"}, or use "
+                      "actor.call and actor.tell",
+                      method_name(m), (int)actor_type_of_method(method).len,
+                      (const char *)method.at);
     if (m && !method_of_workers(m) && m->no_executor && !m->elsewhere)
         return refuse(ERGON_E_NO_EXECUTOR, text, size,
                       "\"%s\" needs a %s executor, and the server has none", method_name(m),
@@ -194,7 +207,7 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
 {
     if (jobs_scheduler(jobs)->refuses)
         return refuse_all(jobs, text, size);
-    enum ergon_error wrong = check_method(jobs, spec->method, text, size);
+    enum ergon_error wrong = check_method(jobs, spec->method, spec->actor.len > 0, text, size);
     if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);
     if (wrong != ERGON_OK)
@@ -206,7 +219,9 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
                       "opens it",
                       (int)q->name.len, (const char *)q->name.at);
     enum ergon_error full = room_make(jobs, spec, text, size);
-    return full == ERGON_OK ? check_store(jobs, spec->durable, text, size) : full;
+    if (full != ERGON_OK || spec->actor.len > 0) /* how durable an actor is, its type says */
+        return full;
+    return check_store(jobs, spec->durable, text, size);
 }
 
 /* --- A new one --- */
@@ -233,6 +248,13 @@ static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const stru
     return wrong;
 }
 
+static enum ergon_error address(struct jobs *jobs, struct job *job, const struct job_spec *spec,
+                                char *text, size_t size)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    return messages->made(messages->arg, job, spec, text, size);
+}
+
 static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
                                  const struct submitter *rights, struct submitted *out, char *text,
                                  size_t size)
@@ -245,8 +267,9 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     struct job *job = job_new(table, spec, table->next_id);
     if (!job)
         return no_memory(text, size);
-    enum ergon_error wrong =
-        job->more ? hold_back(jobs, job, spec, rights, out, text, size) : ERGON_OK;
+    enum ergon_error wrong = job->is_message ? address(jobs, job, spec, text, size) : ERGON_OK;
+    if (wrong == ERGON_OK && job->more)
+        wrong = hold_back(jobs, job, spec, rights, out, text, size);
     if (wrong != ERGON_OK) {
         scheduler_forget(jobs_scheduler(jobs), job);
         job_free(table, job);

@@ -40,9 +40,11 @@ struct submitter {
  *   TOO_LARGE   the job is larger than all jobs may be together
  *   BUSY        there are as many jobs, or as many bytes of them, as there may be; or jobs of as
  *               many methods
+ *   STOPPED     it is a call of an actor that is stopped
  *   STORE       the job is to be durable, and there is no store, or the store cannot write now
  *   NOT_FOUND   `after` names a job that is not there, or that the submitter may not see
- *   BAD_PARAMS  the job is durable, and `after` names an open one that is not; or so does that of
+ *   BAD_PARAMS  the method and the actor do not fit each other, or one of them is missing; the job
+ *               is durable, and `after` names an open one that is not; or so does that of
  *               the job that is there already
  *   MEMORY */
 enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,

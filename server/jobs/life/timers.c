@@ -53,7 +53,7 @@ void timers_arm(struct job *job)
 
 static void advance(struct job *job, ao_time now, ao_time by)
 {
-    if (job->due > now)
+    if (job->due > now && job->due != AO_NEVER)
         job->due = job->due - now > by ? job->due - by : now;
     if (job->deadline > now && job->deadline != AO_NEVER)
         job->deadline = job->deadline - now > by ? job->deadline - by : now;

@@ -167,6 +167,27 @@ struct event_arguments {
     struct named_event *at;    /* the jobs': that it waits for */
 };
 
+/* operation_actor_get -> {actor, stage, ...}; _explain -> the same, {reason, text}; _start, _stop,
+ * _wake, _drop -> {stage} */
+struct actor_arguments {
+    struct span name, tenant; /* tenant empty: the caller's */
+    struct span reason;       /* stop */
+    bool reset;               /* start: with no state */
+    bool with_state;          /* get */
+};
+
+/* operation_actor_list -> {actors, next}, by name */
+struct actor_list_arguments {
+    struct span type, prefix, tenant; /* empty: any */
+    struct span cursor;               /* `next` of the page before; empty: the first page */
+    int stage;                        /* enum actor_stage; -1: any */
+    uint32_t max;
+    /* --- The jobs': the first `count` of those that were visited, by name and tenant */
+    struct actor **page; /* malloc'ed */
+    uint32_t count, at;  /* at: the next bucket */
+    bool more;           /* there were more than `max` */
+};
+
 /* operation_queue_list: the jobs' own. */
 struct queue_list_arguments {
     const struct job_queue *next; /* to be shown; NULL: none is left */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/core/ids.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/operations/channel.h"
 
@@ -108,9 +109,10 @@ void operation_refuse_plain(struct operation *op, enum ergon_error error)
 
 static struct rights_object object_of(const struct job *job)
 {
+    struct span key = job->more ? job->more->key.name : (struct span){0};
     return (struct rights_object){.tenant = job->tenant->name,
                                   .queue = job->queue->name,
-                                  .key = job->more ? job->more->key.name : (struct span){0}};
+                                  .key = job->is_message ? message_actor(job) : key};
 }
 
 static bool covers(const struct operation *op, struct span method, const struct rights_object *o)

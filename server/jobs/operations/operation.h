@@ -43,6 +43,7 @@ enum {
 struct operation_class {
     const char *method;  /* whose rights decide what the operation may do */
     bool is_submission;  /* its arguments are struct submission_arguments */
+    bool is_call;        /* and it waits for the end of its job */
     bool shows_contents; /* its answer has what operation_sees() allows */
     bool is_everywhere;  /* it is served by a node of a cluster that does not own the tasks, too */
     /* Serves a new operation: answers it, makes it join jobs, or has it wait for the store. */
@@ -111,7 +112,11 @@ struct operation_class {
  *                  DENIED, BUSY, MEMORY
  *   cluster_board  STORE
  *   events         BAD_PARAMS: there is no feed, or the cursor is not from this server
- *   list, queue_list, queue_tenants, cron_list, sem_list, audit
+ *   actor_tell, actor_call
+ *                  the errors of task_submit, task_call
+ *   actor_get, actor_explain, actor_start, actor_stop, actor_wake, actor_drop
+ *                  NOT_FOUND
+ *   list, queue_list, queue_tenants, cron_list, sem_list, actor_list, actor_types, audit
  *                  none
  */
 #define X(id, ...) extern const struct operation_class operation_##id;
@@ -203,6 +208,8 @@ struct operation {
         struct event_arguments event;
         struct semaphore_arguments semaphore;
         struct semaphore_list_arguments semaphores;
+        struct actor_arguments actor;
+        struct actor_list_arguments actors;
         struct holder holder; /* operation_sem_holder: by_conn.hash is the connection's id */
     };
     struct long_poll poll; /* waiters.h */

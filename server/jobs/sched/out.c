@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
@@ -51,6 +52,8 @@ void out_undo(struct scheduler *s, struct job *job, const struct attempt_mark *m
     job->until = AO_NEVER;
     if (mark)
         board_withdrawn(s->board, job, mark);
+    if (job->is_message)
+        s->messages.undone(s->messages.arg, job);
     admission_release(s, job);
     quarantine_leave(s, job);
     pool_rest_left(s, pool_table_of(&s->pools, job), job);
@@ -80,9 +83,10 @@ void out_began(struct scheduler *s, struct job *job, ao_time at)
     if (job->attempt > 1)
         counter_add(&s->retries, 1);
     admission_start(s, job, at);
-    job_note_event(s->table, job,
-                   (struct history_event){
-                       .what = JOB_EVENT_STARTED, .at = job->started, .worker = job->ran_by});
+    if (!job_is_quiet(job))
+        job_note_event(s->table, job,
+                       (struct history_event){
+                           .what = JOB_EVENT_STARTED, .at = job->started, .worker = job->ran_by});
     spans_began(s, job);
     job_set_state(s->table, job, JOB_RUNNING, JOB_WHY_RUNNING);
 }

@@ -58,6 +58,8 @@ void job_schedule(struct scheduler *s, struct job *job, bool front)
         job_set_state(table, job, JOB_WAITING, JOB_WHY_AFTER);
     } else if (job->due > now) {
         job_set_state(table, job, JOB_DELAYED, why_later(job));
+    } else if (job->is_message && !s->messages.joins(s->messages.arg, job)) {
+        return;
     } else if (durable_is_awaited(job->durable) && job_is(job, JOB_SUBMITTING)) {
         job_set_state(table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else if (!job_may_begin(job)) {
@@ -183,6 +185,8 @@ void scheduler_forget(struct scheduler *s, struct job *job)
     dependencies_forget(job);
     if (job->more)
         admission_leave(s, job);
+    if (job->is_message)
+        s->messages.forgotten(s->messages.arg, job);
 }
 
 /* --- What goes with what --- */

@@ -14,6 +14,7 @@
 #ifndef ERGON_JOBS_SCHEDULER_H
 #define ERGON_JOBS_SCHEDULER_H
 
+#include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/core/transitions.h"
 #include "server/jobs/sched/limits.h"
@@ -48,7 +49,8 @@ struct scheduler {
     ao_time asked;
     bool (*may_begin)(void *arg); /* NULL without a cluster */
     void *may_begin_arg;
-    struct tracer *tracer; /* borrowed: it gets the spans; NULL: there is none */
+    struct tracer *tracer;         /* borrowed: it gets the spans; NULL: there is none */
+    struct message_hooks messages; /* zeroed: there are none */
 
     struct pool_table pools; /* what is queued and what is assigned */
     struct job_list running; /* their current attempt has begun, in the order in which that was

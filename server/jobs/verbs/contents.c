@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "proto/job_options.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/table.h"
@@ -176,6 +177,8 @@ static void pack_options(struct jobs *jobs, const struct operation *op, const st
         add_duration(&o, "deadline", deadline);
     if (job->retries > 0)
         add_number(&o, "retries", job->retries);
+    if (job->is_message)
+        add_name(&o, "actor", message_actor(job));
     if (!span_equal(job->tenant->name, op->tenant))
         add_name(&o, "tenant", job->tenant->name);
     if (job->state == JOB_DELAYED && job->reason == JOB_WHY_DELAY)

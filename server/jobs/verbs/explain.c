@@ -1,5 +1,6 @@
 /* task.explain: the scheduler recorded the reason when the job's state changed; the words and the
  * figures that belong to it are looked up now. */
+#include "server/jobs/actors/actors.h"
 #include "server/jobs/verbs/explain.h"
 
 #include <assert.h>
@@ -703,6 +704,68 @@ static void say_end(const struct question *q, struct job *job, char *text, size_
              job->attempt, error ? ": " : "", error ? error : "");
 }
 
+/* --- Messages --- */
+
+static void pack_actor(const struct question *q, struct job *job, struct pack *p)
+{
+    (void)q;
+    pack_key_span(p, "actor", message_actor(job));
+}
+
+static void pack_sleep(const struct question *q, struct job *job, struct pack *p)
+{
+    pack_actor(q, job, p);
+    pack_str(p, "next");
+    if (job->due == AO_NEVER)
+        pack_nil(p);
+    else
+        pack_uint(p, ms_of(q->jobs, job->due));
+}
+
+static void say_sleep(const struct question *q, struct job *job, char *text, size_t size)
+{
+    struct span name = message_actor(job);
+    if (job->due == AO_NEVER)
+        snprintf(text, size, "\"%.*s\" sleeps until it is woken", (int)name.len,
+                 (const char *)name.at);
+    else
+        snprintf(text, size, "the next step of \"%.*s\" is due in %s", (int)name.len,
+                 (const char *)name.at, until(q->jobs, job->due).text);
+}
+
+/* The message that has its turn before it, and how many wait between the two. */
+static void pack_mailbox(const struct question *q, struct job *job, struct pack *p)
+{
+    const struct actor *a = job_message(job)->actor;
+    const struct job *head = a->more->head;
+    bool named = head && may_name(q, job, head);
+    char id[ID_TEXT_SIZE];
+
+    pack_actor(q, job, p);
+    pack_key_str(p, "turn", named ? id_text(head->id, id) : NULL);
+    pack_key_uint(p, "before", place_in(&a->more->waiting, job));
+}
+
+static void say_mailbox(const struct question *q, struct job *job, char *text, size_t size)
+{
+    const struct actor *a = job_message(job)->actor;
+    const struct job *head = a->more->head;
+    bool named = head && may_name(q, job, head);
+    char id[ID_TEXT_SIZE];
+
+    snprintf(text, size, "\"%.*s\" has its turn of %s, and %" PRIu32 " messages come before it",
+             (int)a->name_len, (const char *)a->name,
+             named ? id_text(head->id, id) : "another message", place_in(&a->more->waiting, job));
+}
+
+static void say_stopped(const struct question *q, struct job *job, char *text, size_t size)
+{
+    const struct actor *a = job_message(job)->actor;
+    (void)q;
+    snprintf(text, size, "\"%.*s\" is stopped: %s; actor.start lets it go on", (int)a->name_len,
+             (const char *)a->name, a->more->stopped);
+}
+
 struct detail {
     unsigned pairs; /* that `pack` adds to the answer's map */
     void (*pack)(const struct question *q, struct job *job, struct pack *p); /* NULL: none */
@@ -719,6 +782,10 @@ static const struct detail details[JOB_REASON_COUNT] = {
     [JOB_WHY_LIMIT] = {7, pack_limit, say_limit},
     [JOB_WHY_RATE] = {5, pack_rate, say_rate},
     [JOB_WHY_AFTER] = {2, pack_after, say_after},
+    [JOB_WHY_ACTOR] = {3, pack_mailbox, say_mailbox},
+    [JOB_WHY_STOPPED] = {1, pack_actor, say_stopped},
+    [JOB_WHY_OVERRUN] = {1, pack_actor, NULL},
+    [JOB_WHY_SLEEP] = {2, pack_sleep, say_sleep},
     [JOB_WHY_SUSPECT] = {2, pack_suspect, say_suspect},
     [JOB_WHY_DELAY] = {1, pack_next, say_delay},
     [JOB_WHY_RETRY] = {2, pack_retry, say_retry},

@@ -1,6 +1,6 @@
-/* task.submit, task.submit_many, task.call: operations that submit.  Each spec becomes a job and
- * gets an outcome.  A submission is answered when all rows that its answer promises are on disk, a
- * call when its job has ended. */
+/* task.submit, task.submit_many, task.call, actor.tell, actor.call: operations that submit.  Each
+ * spec becomes a job and gets an outcome.  A submission is answered when all rows that its answer
+ * promises are on disk, a call when its job has ended. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -319,15 +319,26 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
         .fini = submission_fini, .dropped = waiters_drop, .job_saved = job_saved                   \
     }
 const struct operation_class operation_task_submit = SUBMITS(method_task_submit);
+const struct operation_class operation_actor_tell = SUBMITS(method_actor_tell);
 const struct operation_class operation_task_submit_many = SUBMITS(method_task_submit_many);
 
 /* --- task.call: the end of the job is the answer --- */
+
+/* What the server itself says of a message is its own error; all else is the handler's. */
+static enum ergon_error error_of_message(const struct job *job)
+{
+    const char *code = job->end ? job->end->code : NULL;
+    enum ergon_error error = code ? error_find(code) : ERGON_OK;
+    return error == ERGON_E_STOPPED || error == ERGON_E_BAD_CHANGES ? error : ERGON_E_FAILED;
+}
 
 static enum ergon_error error_of(const struct job *job)
 {
     if (job->state == JOB_CANCELLED)
         return ERGON_E_CANCELLED;
-    return job->state == JOB_EXPIRED ? ERGON_E_DEADLINE : ERGON_E_FAILED;
+    if (job->state == JOB_EXPIRED)
+        return ERGON_E_DEADLINE;
+    return job->is_message ? error_of_message(job) : ERGON_E_FAILED;
 }
 
 static void fail_call(struct operation_reply *reply, const struct job *job)
@@ -365,7 +376,7 @@ static void answer_call(struct jobs *jobs, struct operation *op, struct job *job
 static bool is_called(const struct job *job)
 {
     for (const struct waiter *w = job->waits; w; w = w->next_of_job)
-        if (w->op->cls == &operation_task_call)
+        if (w->op->cls->is_call)
             return true;
     return false;
 }
@@ -423,17 +434,24 @@ static void call_ended(struct jobs *jobs, struct operation *op, struct job *job)
         answer_call(jobs, op, job);
 }
 
+/* A message with a key has one result, for all that ask for it. */
+static bool goes_on_alone(const struct job *job)
+{
+    return job->is_message && job->more && job->more->key.name.len > 0;
+}
+
 static void serve_call(struct jobs *jobs, struct operation *op)
 {
     if (!submission_begin(op))
         return;
+    op->submission.specs[0].calls = op->submission.specs[0].key.len == 0;
     struct job *job = submission_take(jobs, op, 0);
     const struct submission_outcome *outcome = &op->submission.outcomes[0];
     if (!job) {
         submission_refuse(op);
         return;
     }
-    if (!outcome->duplicate && !outcome->coalesced)
+    if (!outcome->duplicate && !outcome->coalesced && !goes_on_alone(job))
         job_mark(job, JOB_FOREGROUND);
     if (shares_run(op, job))
         job->more->calls++;
@@ -448,11 +466,11 @@ static void serve_call(struct jobs *jobs, struct operation *op)
         operation_drop_arguments(op);
 }
 
-const struct operation_class operation_task_call = {.method = method_task_call,
-                                                    .is_submission = true,
-                                                    .serve = serve_call,
-                                                    .fini = submission_fini,
-                                                    .dropped = drop_call,
-                                                    .refused_at_stop = true,
-                                                    .job_saved = call_saved,
-                                                    .job_ended = call_ended};
+#define CALLS(name)                                                                                \
+    {                                                                                              \
+        .method = (name), .is_submission = true, .is_call = true, .serve = serve_call,             \
+        .fini = submission_fini, .dropped = drop_call, .refused_at_stop = true,                    \
+        .job_saved = call_saved, .job_ended = call_ended                                           \
+    }
+const struct operation_class operation_task_call = CALLS(method_task_call);
+const struct operation_class operation_actor_call = CALLS(method_actor_call);

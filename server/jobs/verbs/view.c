@@ -118,10 +118,16 @@ static void pack_history(struct pack *p, const struct job *job, unsigned sees)
         view_event(&event, sees, p);
 }
 
+/* Not of a step that sleeps until it is woken. */
+static bool is_timed(const struct job *job)
+{
+    return job->state == JOB_DELAYED && job->due != AO_NEVER;
+}
+
 static void pack_times(struct jobs *jobs, struct pack *p, const struct job *job)
 {
     view_ms(p, "created", job->created);
-    view_ms(p, "due", job->state == JOB_DELAYED ? table_wall_of(jobs_table(jobs), job->due) : 0);
+    view_ms(p, "due", is_timed(job) ? table_wall_of(jobs_table(jobs), job->due) : 0);
     view_ms(p, "started", job->started);
     view_ms(p, "ended", job_is_open(job) ? 0 : job->ended);
     view_ms(p, "deadline", job->deadline_at);

@@ -2,6 +2,7 @@
  * (tests/lint/reasons_test.py sees to that). */
 #include <stdio.h>
 
+#include "server/jobs/actors/actors.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -262,6 +263,80 @@ JOBS_TEST(explains_again)
     world_again(world_run_of(w, id), AO_S(5));
     gives(w, id, "delayed", "again");
     stage_holds(explain(w, id), "that is in 5.0 s");
+}
+
+/* --- Messages --- */
+
+/* To actors of the type "a", which workers run, one at a time; `more`: of enum actor_method. */
+static struct job_spec message_of(struct jobs_world *w, const char *name, unsigned more)
+{
+    struct method *methods[1];
+    struct actor_offer offer = {
+        .type = span_text("a"), .policy = {ACTOR_POLICY_DEFAULTS}, .methods = methods, .count = 1};
+    struct job_spec spec = world_spec(name);
+    assert_int_equal(registry_intern(w->registry, span_text(name), &methods[0]), ERGON_OK);
+    method_set_actor(methods[0], ACTOR_METHOD | more);
+    assert_true(w->source.typed(w->source.arg, &offer));
+    world_offer(w, name, true, "");
+    spec.actor = span_text("a/1");
+    return spec;
+}
+
+JOBS_TEST(explains_actor)
+{
+    struct job_spec spec = message_of(w, "a.do", 0);
+    submit(w, &spec);
+    submit(w, &spec);
+    uint64_t id = submit(w, &spec);
+    gives(w, id, "waiting", "actor");
+    stage_holds(explain(w, id), "'actor': 'a/1', 'turn': '");
+    stage_holds(explain(w, id), "'before': 1");
+    stage_holds(explain(w, id), "and 1 messages come before it");
+}
+
+JOBS_TEST(explains_stopped)
+{
+    struct job_spec spec = message_of(w, "a.do", 0);
+    struct operation *op = world_operation(w, &operation_actor_stop);
+    w->room[POOL_OF_WORKERS] = 0;
+    uint64_t id = submit(w, &spec);
+    op->actor.name = spec.actor;
+    op->actor.reason = span_text("sold out");
+    world_give(w, op);
+    gives(w, id, "waiting", "stopped");
+    stage_holds(explain(w, id), "is stopped: sold out; actor.start lets it go on");
+}
+
+JOBS_TEST(explains_overrun)
+{
+    struct job_spec spec = message_of(w, "a.do", 0);
+    w->stubborn = true;
+    submit(w, &spec);
+    jobs_world_pass(w, AO_S(40));
+    uint64_t id = submit(w, &spec);
+    gives(w, id, "waiting", "actor"); /* the first is tried again */
+    uint64_t first = w->jobs->table.first->id;
+    gives(w, first, "waiting", "overrun");
+    stage_holds(explain(w, first), "holds its actor until it has returned");
+}
+
+JOBS_TEST(explains_sleep)
+{
+    struct job_spec spec = message_of(w, "a.step", ACTOR_STEP);
+    spec = message_of(w, "a.do", 0);
+    uint64_t id = submit(w, &spec);
+    world_finish(world_run_of(w, id), "\x01");
+    jobs_world_settle(w);
+    uint64_t step = w->jobs->table.last->id;
+    assert_null(turn_sleep(world_run_of(w, step)->run.turn, AO_S(5)));
+    world_finish(world_run_of(w, step), "\x01");
+    gives(w, step, "delayed", "sleep");
+    stage_holds(explain(w, step), "the next step of \"a/1\" is due in 5.0 s");
+    jobs_world_pass(w, AO_S(5));
+    assert_null(turn_sleep(world_run_of(w, step)->run.turn, AO_NEVER));
+    world_finish(world_run_of(w, step), "\x01");
+    stage_holds(explain(w, step), "sleeps until it is woken");
+    stage_holds(explain(w, step), "'next': nil");
 }
 
 STORED_TEST(explains_commit)

@@ -21,15 +21,16 @@ TEST(every_name_is_found_while_the_table_grows)
         snprintf(names[i], sizeof names[i], "key %d", i);
         struct span name = span_text(names[i]);
         links[i] = (struct key_link){.job = &jobs[i], .tenant = tenant, .name = name};
-        assert_null(key_find(&t, tenant, none, name));
+        assert_null(key_find(&t, tenant, none, name, NULL));
         key_add(&t, &links[i]);
-        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i / 2])), &jobs[i / 2]);
+        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i / 2]), NULL), &jobs[i / 2]);
     }
     assert_int_equal(t.names.count, MANY);
     for (int i = 0; i < MANY; i += 2)
         key_remove(&t, &links[i]);
     for (int i = 0; i < MANY; i++)
-        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i])), i % 2 ? &jobs[i] : NULL);
+        assert_ptr_equal(key_find(&t, tenant, none, span_text(names[i]), NULL),
+                         i % 2 ? &jobs[i] : NULL);
     key_table_fini(&t);
 }
 
@@ -44,11 +45,30 @@ TEST(names_count_within_tenant_and_scope)
         .job = &b, .tenant = span_text("a"), .scope = span_text("method"), .name = span_text("bc")};
     key_add(&t, &of_a);
     key_add(&t, &of_b);
-    assert_ptr_equal(key_find(&t, of_a.tenant, of_a.scope, of_a.name), &a);
-    assert_ptr_equal(key_find(&t, of_b.tenant, of_b.scope, of_b.name), &b);
-    assert_null(key_find(&t, of_a.tenant, of_a.scope, of_b.name));
-    assert_null(key_find(&t, of_a.tenant, span_text("other"), of_a.name));
-    assert_null(key_find(&t, of_a.tenant, (struct span){0}, of_a.name));
+    assert_ptr_equal(key_find(&t, of_a.tenant, of_a.scope, of_a.name, NULL), &a);
+    assert_ptr_equal(key_find(&t, of_b.tenant, of_b.scope, of_b.name, NULL), &b);
+    assert_null(key_find(&t, of_a.tenant, of_a.scope, of_b.name, NULL));
+    assert_null(key_find(&t, of_a.tenant, span_text("other"), of_a.name, NULL));
+    assert_null(key_find(&t, of_a.tenant, (struct span){0}, of_a.name, NULL));
+    key_table_fini(&t);
+}
+
+TEST(those_of_messages_count_within_their_actor)
+{
+    static const char actors[2];
+    struct job a = {0}, b = {0}, plain = {0};
+    struct span tenant = span_text("t"), none = {0}, name = span_text("k");
+    struct key_link links[] = {{.job = &a, .tenant = tenant, .name = name, .of = &actors[0]},
+                               {.job = &b, .tenant = tenant, .name = name, .of = &actors[1]},
+                               {.job = &plain, .tenant = tenant, .name = name}};
+    struct key_table t;
+    key_table_init(&t, seed);
+    for (int i = 0; i < 3; i++) {
+        assert_null(key_find(&t, tenant, none, name, links[i].of));
+        key_add(&t, &links[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_ptr_equal(key_find(&t, tenant, none, name, links[i].of), links[i].job);
     key_table_fini(&t);
 }
 

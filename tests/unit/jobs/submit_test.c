@@ -398,7 +398,7 @@ JOBS_TEST(what_has_ended_does_not_count_for_its_tenant, .quiet = true)
 
 static enum ergon_error submit_large(struct jobs_world *w, size_t bytes)
 {
-    static uint8_t params[4 << 20];
+    static uint8_t params[5 << 20];
     struct submitted done;
     char text[JOB_TEXT_MAX];
     struct job_spec spec = WORK(.delay = AO_S(30 * 86400));

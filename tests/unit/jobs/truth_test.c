@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "server/jobs/actors/actors.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -350,6 +351,58 @@ static void of_attempt(struct jobs_world *w)
     says(w, id, JOB_WHY_ENDED, "it is failed after attempt 1: ODD: not today");
 }
 
+/* To the actor "a/1", whose methods workers run; `more`: of enum actor_method. */
+static struct job_spec message_of(struct jobs_world *w, const char *name, unsigned more)
+{
+    struct method *methods[1];
+    struct actor_offer offer = {
+        .type = span_text("a"), .policy = {ACTOR_POLICY_DEFAULTS}, .methods = methods, .count = 1};
+    struct job_spec spec = world_spec(name);
+    assert_int_equal(registry_intern(w->registry, span_text(name), &methods[0]), ERGON_OK);
+    method_set_actor(methods[0], ACTOR_METHOD | more);
+    assert_true(w->source.typed(w->source.arg, &offer));
+    world_offer(w, name, true, "");
+    spec.actor = span_text("a/1");
+    return spec;
+}
+
+/* One message runs, the next waits for it; its attempt is late; the actor is stopped, and started.
+ */
+static void of_mailbox(struct jobs_world *w)
+{
+    struct job_spec spec = message_of(w, "a.do", 0);
+    struct operation *op = world_operation(w, &operation_actor_stop);
+    w->stubborn = true;
+    uint64_t first = submit(w, &spec), id = submit(w, &spec);
+    struct world_run *late = world_run_of(w, first);
+    says(w, id, JOB_WHY_ACTOR, "and 0 messages come before it");
+    jobs_world_pass(w, AO_S(40));
+    says(w, first, JOB_WHY_OVERRUN, "holds its actor until it has returned");
+    op->actor.name = spec.actor;
+    world_give(w, op);
+    world_finish(late, "\xc0");
+    jobs_world_settle(w);
+    says(w, first, JOB_WHY_STOPPED, "is stopped: by actor.stop");
+    op = world_operation(w, &operation_actor_start);
+    op->actor.name = spec.actor;
+    world_give(w, op);
+    says(w, first, JOB_WHY_RUNNING, "its handler runs");
+}
+
+static void of_sleep(struct jobs_world *w)
+{
+    struct job_spec spec = message_of(w, "a.step", ACTOR_STEP);
+    spec = message_of(w, "a.do", 0);
+    world_finish(world_run_of(w, submit(w, &spec)), "\x01");
+    jobs_world_settle(w);
+    uint64_t step = w->jobs->table.last->id;
+    assert_null(turn_sleep(world_run_of(w, step)->run.turn, AO_S(5)));
+    world_finish(world_run_of(w, step), "\x01");
+    jobs_world_settle(w);
+    says(w, step, JOB_WHY_SLEEP, "is due in 5.0 s");
+    begins_at(w, step, "'next': ", JOB_WHY_SLEEP);
+}
+
 static void (*const cases[JOB_REASON_COUNT])(struct jobs_world *w) = {
     [JOB_WHY_TURN] = of_turn,
     [JOB_WHY_EXECUTORS] = of_executors,
@@ -359,6 +412,10 @@ static void (*const cases[JOB_REASON_COUNT])(struct jobs_world *w) = {
     [JOB_WHY_LIMIT] = of_limit,
     [JOB_WHY_RATE] = of_rate,
     [JOB_WHY_AFTER] = of_after,
+    [JOB_WHY_ACTOR] = of_mailbox,
+    [JOB_WHY_STOPPED] = of_mailbox,
+    [JOB_WHY_OVERRUN] = of_mailbox,
+    [JOB_WHY_SLEEP] = of_sleep,
     [JOB_WHY_SUSPECT] = of_suspect,
     [JOB_WHY_DELAY] = of_delay,
     [JOB_WHY_RETRY] = of_retry,

@@ -1,0 +1,233 @@
+#include "server/jobs/actors/actors.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/siphash.h"
+#include "server/jobs/core/names.h"
+#include "server/jobs/accessors.h"
+#include "server/jobs/life/retention.h"
+
+const char *const actor_stage_names[] = {
+    [ACTOR_ACTIVE] = "active", [ACTOR_SLEEPING] = "sleeping", [ACTOR_STOPPED] = "stopped"};
+
+enum actor_stage actor_stage(const struct actor *a)
+{
+    const struct actor_more *more = a->more;
+    if (more && more->stopped)
+        return ACTOR_STOPPED;
+    return more && (more->head || more->out > 0) ? ACTOR_ACTIVE : ACTOR_SLEEPING;
+}
+
+/* --- By name --- */
+
+static uint64_t hash_of(const struct actors *actors, struct span tenant, struct span name)
+{
+    const uint64_t *seed = jobs_table(actors->jobs)->seed;
+    uint64_t of_tenant[2] = {seed[0] ^ siphash(seed, tenant), seed[1]};
+    return siphash(of_tenant, name);
+}
+
+struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name)
+{
+    struct hash_link *link = hash_first(&actors->by_name, hash_of(actors, tenant, name));
+    for (; link; link = hash_next(link)) {
+        struct actor *a = (struct actor *)link;
+        if (span_equal(actor_name(a), name) && span_equal(a->tenant->name, tenant))
+            return a;
+    }
+    return NULL;
+}
+
+/* --- What it weighs --- */
+
+static size_t bytes_of(const struct actor *a)
+{
+    enum { HEADER = 16 };
+    return sizeof *a + a->name_len + HEADER + (a->more ? sizeof *a->more + HEADER : 0) +
+           (a->state ? blob_size(a->state) + HEADER : 0);
+}
+
+static void weigh(struct actor *a, size_t now)
+{
+    struct actors *actors = a->type->actors;
+    table_weigh_other(jobs_table(actors->jobs), a->tenant, a->weighed, now);
+    counter_add(&actors->shown_bytes, now - a->weighed);
+    a->weighed = (uint32_t)now;
+}
+
+/* --- Idle actors --- */
+
+void actors_await(struct actor_type *type)
+{
+    if (ao_current() == &type->timer)
+        return;
+    ao_deactivate(&type->timer);
+    if (type->first)
+        ao_sleep_until(&type->timer, type->first->since + type->policy.idle);
+}
+
+/* Of many that became idle together some go in each step. */
+static enum ao_verdict idle_step(struct ao *self)
+{
+    enum { BUDGET = 256 };
+    struct actor_type *type = ao_of(self, struct actor_type, timer);
+    ao_time now = table_now(jobs_table(type->actors->jobs));
+    for (int budget = BUDGET; type->first && type->first->since + type->policy.idle <= now;)
+        if (budget-- == 0)
+            return AO_AGAIN;
+        else
+            actor_forget(type->first);
+    if (!type->first)
+        return AO_DONE;
+    ao_sleep_until(self, type->first->since + type->policy.idle);
+    return AO_PARK;
+}
+
+const struct ao_class actors_idle_class = {.name = "idle actors", .step = idle_step};
+
+static void add_idle(struct actor *a)
+{
+    struct actor_type *type = a->type;
+    a->idle = true;
+    a->since = table_now(jobs_table(type->actors->jobs));
+    a->prev = type->last;
+    a->next = NULL;
+    *(type->last ? &type->last->next : &type->first) = a;
+    type->last = a;
+    if (type->first == a)
+        actors_await(type);
+}
+
+static void remove_idle(struct actor *a)
+{
+    struct actor_type *type = a->type;
+    if (!a->idle)
+        return;
+    bool first = type->first == a;
+    a->idle = false;
+    *(a->prev ? &a->prev->next : &type->first) = a->next;
+    *(a->next ? &a->next->prev : &type->last) = a->prev;
+    if (first)
+        actors_await(type);
+}
+
+/* --- Made and gone --- */
+
+static struct actor *make(struct actors *actors, struct actor_type *type, struct tenant *tenant,
+                          struct span name)
+{
+    struct actor *a = calloc(1, sizeof *a + name.len);
+    if (!a)
+        return NULL;
+    a->type = type;
+    a->tenant = tenant;
+    a->name_len = (uint8_t)name.len;
+    memcpy(a->name, name.at, name.len);
+    a->by_name.hash = hash_of(actors, tenant->name, name);
+    hash_add(&actors->by_name, &a->by_name);
+    tenant->jobs++;
+    type->count++;
+    counter_add(&actors->shown, 1);
+    weigh(a, bytes_of(a));
+    return a;
+}
+
+struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
+                        struct span name, struct refusal *why)
+{
+    enum { ROOM = 512 /* of one without a state */ };
+    struct actor *a = actor_find(actors, tenant->name, name);
+    if (a)
+        return a;
+    why->error = room_make_bytes(actors->jobs, tenant->name, ROOM, why->text, sizeof why->text);
+    if (why->error != ERGON_OK)
+        return NULL;
+    a = make(actors, type, tenant, name);
+    if (!a)
+        refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
+    return a;
+}
+
+void actor_forget(struct actor *a)
+{
+    struct actors *actors = a->type->actors;
+    assert(!a->more && a->jobs == 0);
+    remove_idle(a);
+    hash_remove(&actors->by_name, &a->by_name);
+    weigh(a, 0);
+    table_tenant_unref(jobs_table(actors->jobs), a->tenant);
+    a->type->count--;
+    counter_add(&actors->shown, (uint64_t)-1);
+    blob_unref(a->state);
+    free(a);
+}
+
+struct actor_more *actor_more(struct actor *a)
+{
+    if (a->more)
+        return a->more;
+    remove_idle(a);
+    a->more = calloc(1, sizeof *a->more);
+    if (a->more)
+        a->more->actor = a;
+    return a->more;
+}
+
+static void count_active(struct actor *a)
+{
+    bool active = a->more && actor_stage(a) == ACTOR_ACTIVE;
+    if (a->more && a->more->is_active != active) {
+        a->type->active += active ? 1 : (uint64_t)-1;
+        a->more->is_active = active;
+    }
+}
+
+static bool needs_more(const struct actor_more *more)
+{
+    return more->head || more->waiting.count > 0 || more->step || more->is_listed ||
+           more->out > 0 || more->stopped;
+}
+
+void actor_settle(struct actor *a)
+{
+    count_active(a);
+    if (a->more && !needs_more(a->more)) {
+        free(a->more);
+        a->more = NULL;
+    }
+    bool idle = !a->more && a->jobs == 0;
+    if (!idle) {
+        remove_idle(a);
+    } else if (a->version == 0) {
+        actor_forget(a);
+        return;
+    } else if (!a->idle) {
+        add_idle(a);
+    }
+    weigh(a, bytes_of(a));
+}
+
+void actor_set_state(struct actor *a, struct blob *state, uint32_t schema)
+{
+    blob_unref(a->state);
+    a->state = state;
+    a->schema = state ? schema : 0;
+    a->version++;
+}
+
+/* --- Places --- */
+
+void actor_leave(struct actor *a, struct job *job)
+{
+    struct actor_more *more = a->more;
+    struct message *m = job_message(job);
+    if (!m->placed)
+        return;
+    m->placed = false;
+    more->bytes -= job->params_len;
+    if (more->head == job)
+        more->head = NULL;
+    else if (job->list == &more->waiting)
+        job_list_remove(job);
+}

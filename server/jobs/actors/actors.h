@@ -1,0 +1,135 @@
+/* Actors: states with a name, "type/key", of a tenant; their messages are jobs (core/message.h), of
+ * which one runs at a time, in order of arrival.
+ *
+ *     job_schedule() --> joins: its place in the mailbox
+ *        behind others     WAITING, reason actor
+ *        the head          goes on as any job, unless the actor is stopped, or an earlier attempt
+ *                          has not returned; it stays the head through retries
+ *     begins             the attempt gets the actor's state
+ *     takes              it ended well: its changes become the actor's
+ *     ended              it leaves its place, and the next is the head
+ *
+ * An actor is made by the first message to it, and is kept in memory alone.  It goes when it has
+ * been idle for as long as its type says, unless it is stopped, stepped, or a job names it.
+ *
+ * A type with a method `step` is stepped while it is not stopped: the step is one more message,
+ * which nobody sends, and which joins the mailbox again and again, or sleeps.
+ *
+ * Thread: the jobs'.  Nothing here blocks. */
+#ifndef ERGON_JOBS_ACTORS_H
+#define ERGON_JOBS_ACTORS_H
+
+#include "server/jobs/core/message.h"
+#include "server/jobs/core/refusal.h"
+#include "server/jobs/core/table.h"
+#include "server/tasks/actor_offer.h"
+#include "server/tasks/turn.h"
+
+struct jobs;
+
+struct actor_type {
+    struct hash_link by_name; /* first */
+    struct actor_type *next;  /* in order of their making; none goes before the jobs do */
+    struct actors *actors;
+    struct actor_policy policy;      /* of the latest offer */
+    struct job_policy of_messages;   /* likewise */
+    struct method *step;             /* NULL: its actors are not stepped */
+    struct ao timer;                 /* sleeps until the first of the idle may go */
+    struct actor *first, *last;      /* idle, by the time when that began */
+    uint64_t count, active, stopped; /* actors */
+    struct span name, methods;       /* "cart"; "cart.", with which those of its methods begin */
+};
+
+/* What an actor has that nothing happens to does not need. */
+struct actor_more {
+    struct actor *actor;
+    struct job *head;             /* its turn has come; NULL: no message has a place */
+    struct job_list waiting;      /* behind it */
+    uint64_t bytes;               /* of the parameters of both */
+    struct job *step;             /* open; NULL: none */
+    struct actor_more *next_step; /* while `is_listed`: of those that want a step */
+    ao_time step_delay;           /* while `wants_step` */
+    bool wants_step, is_listed;
+    bool is_active;      /* as its type counts it */
+    uint32_t out;        /* attempts that have not returned, but of methods that read */
+    char *stopped;       /* why it is; malloc'ed; NULL: it is not */
+    uint64_t stopped_at; /* Unix ns */
+};
+
+struct actor {
+    struct hash_link by_name;  /* first */
+    struct actor *prev, *next; /* while `idle`: of its type */
+    struct actor_type *type;
+    struct tenant *tenant;
+    struct actor_more *more; /* NULL: it sleeps, and has no step */
+    struct blob *state;      /* NULL: none */
+    uint64_t version;        /* of the state; 0: it never had one */
+    ao_time since;           /* while `idle` */
+    uint32_t schema;         /* of the state */
+    uint32_t jobs;           /* that name it, and operations that wait at it */
+    uint32_t weighed;        /* bytes that its tenant is charged */
+    bool idle;
+    uint8_t name_len;
+    uint8_t name[];
+};
+_Static_assert(ACTOR_NAME_MAX <= UINT8_MAX, "name_len");
+
+struct actors {
+    struct jobs *jobs;
+    struct hash_table by_name, types;
+    struct actor_type *first_type, *last_type;
+    struct actor_more *steps; /* that are to be submitted, by next_step */
+    bool submits;             /* a step of the actors' own is being submitted */
+    counter shown, shown_bytes;
+};
+
+static inline struct span actor_name(const struct actor *a)
+{
+    return span_of(a->name, a->name_len);
+}
+
+enum actor_stage { ACTOR_ACTIVE, ACTOR_SLEEPING, ACTOR_STOPPED };
+enum actor_stage actor_stage(const struct actor *a);
+extern const char *const actor_stage_names[];
+
+/* NULL: there is none. */
+struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name);
+/* Found, or made; it goes again by actor_settle().  NULL: BUSY, MEMORY, and a text. */
+struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
+                        struct span name, struct refusal *why);
+/* Its extras, made if there are none; NULL without memory. */
+struct actor_more *actor_more(struct actor *a);
+/* Something of it has changed: whether it is idle, or goes, and what it weighs. */
+void actor_settle(struct actor *a);
+/* No job names it, and it has no extras: it goes, with its state. */
+void actor_forget(struct actor *a);
+/* Sets its state, a reference that becomes the actor's; NULL: it has none from now on. */
+void actor_set_state(struct actor *a, struct blob *state, uint32_t schema);
+
+/* The message has no place in the mailbox any more. */
+void actor_leave(struct actor *a, struct job *job);
+/* Of a type's timer, which lets idle actors go; it sleeps until the first of them may. */
+extern const struct ao_class actors_idle_class;
+void actors_await(struct actor_type *type);
+
+/* --- The mailbox (messages.c) --- */
+
+void messages_hook(struct actors *actors); /* set-up */
+void messages_end(struct actors *actors);  /* jobs name no actor any more */
+/* Nobody has its turn: the next message has. */
+void messages_go_on(struct actor *a);
+/* Calls that wait are answered STOPPED; other messages wait, and what runs goes on.  A stopped
+ * actor gets the new reason.  False without memory. */
+bool actor_stop(struct actor *a, struct span why);
+/* True: it was stopped, or was not stepped, and is now. */
+bool actor_start(struct actor *a);
+/* Its step is due now, if it sleeps. */
+bool actor_wake(struct actor *a);
+/* State, mailbox and step are forgotten; what runs is fenced. */
+void actor_drop(struct actor *a);
+/* `next` of a page of actor.list: the last actor of that page.  False: it is none. */
+bool actor_cursor_read(struct span cursor, struct span *name, struct span *tenant);
+/* When its step is due; 0: it has none, or that does not sleep; AO_NEVER: when it is woken. */
+ao_time actor_next(const struct actor *a);
+
+#endif

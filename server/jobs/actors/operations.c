@@ -1,0 +1,500 @@
+/* actor.get, explain, list, start, stop, wake, drop, types; and the subsystem of actors.
+ * (actor.call and actor.tell submit: see verbs/submission.c.) */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/figure.h"
+#include "server/jobs/accessors.h"
+#include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/steps.h"
+#include "server/jobs/core/ids.h"
+#include "server/jobs/jobs_parts.h"
+#include "server/jobs/operations/operation.h"
+#include "server/jobs/operations/turns.h"
+#include "server/jobs/sched/out.h"
+#include "server/jobs/verbs/view.h"
+#include "server/tasks/registry.h"
+
+enum { SERVE_WORK = 10, VIEW_WORK = 4, VISITS_A_TURN = 400 /* see jobs_worked() */ };
+
+static struct rights_object object_of(const struct actor *a)
+{
+    return (struct rights_object){.tenant = a->tenant->name, .key = actor_name(a)};
+}
+
+static void meet(struct operation *op, const struct actor *a)
+{
+    bool is_own = span_equal(a->tenant->name, op->tenant);
+    op->met_own |= is_own;
+    op->met_others |= !is_own;
+}
+
+/* Is there anything of it but its name, which messages that are kept refer to? */
+static bool is_there(const struct actor *a)
+{
+    return a && (a->version > 0 || a->more);
+}
+
+/* NULL: the operation was answered NOT_FOUND, also for one that the caller may not see. */
+static struct actor *find(struct jobs *jobs, struct operation *op)
+{
+    const struct actor_arguments *args = &op->actor;
+    struct span tenant = args->tenant.len > 0 ? args->tenant : op->tenant;
+    jobs_worked(jobs, SERVE_WORK);
+    struct actor *a = actor_find(jobs->actors, tenant, args->name);
+    const struct rights_object object = {.tenant = tenant, .key = args->name};
+    if (is_there(a) && operation_may_object(op, &object)) {
+        meet(op, a);
+        return a;
+    }
+    operation_refuse(op, ERGON_E_NOT_FOUND,
+                     "no actor \"%.*s\": nobody has sent it a message, or it was idle or dropped",
+                     (int)(args->name.len < 80 ? args->name.len : 80), (const char *)args->name.at);
+    return NULL;
+}
+
+/* --- actor.get, actor.explain --- */
+
+/* The oldest message that has a place, or waits for its turn. */
+static const struct job *oldest_of(const struct actor *a)
+{
+    const struct actor_more *more = a->more;
+    if (!more)
+        return NULL;
+    return more->head ? more->head : more->waiting.first;
+}
+
+static uint32_t waiting_of(const struct actor *a)
+{
+    const struct actor_more *more = a->more;
+    bool runs = more && more->head && job_state_runs((enum job_state)more->head->state);
+    return more ? more->waiting.count + (more->head && !runs) : 0;
+}
+
+static void pack_turn(struct jobs *jobs, struct pack *p, const struct actor *a)
+{
+    struct job *head = a->more ? a->more->head : NULL;
+    char id[ID_TEXT_SIZE];
+    if (head)
+        out_show(jobs_scheduler(jobs), head);
+    pack_str(p, "turn");
+    if (!head || !job_state_runs((enum job_state)head->state)) {
+        pack_nil(p);
+        return;
+    }
+    pack_map(p, 4);
+    pack_key_str(p, "id", id_text(head->id, id));
+    pack_key_span(p, "method", head->queue->name);
+    pack_key_uint(p, "attempt", head->attempt);
+    view_ms(p, "started", head->started);
+}
+
+static void pack_next(struct jobs *jobs, struct pack *p, const struct actor *a)
+{
+    ao_time next = actor_next(a);
+    bool timed = next > 0 && next != AO_NEVER;
+    view_ms(p, "next", timed ? table_wall_of(jobs_table(jobs), next) : 0);
+}
+
+enum { PAIRS = 10 };
+
+/* PAIRS of them, in a map that the caller has begun. */
+static void pack_actor(struct jobs *jobs, struct pack *p, const struct actor *a)
+{
+    const struct job *oldest = oldest_of(a);
+    jobs_worked(jobs, VIEW_WORK);
+    pack_key_span(p, "actor", actor_name(a));
+    pack_key_span(p, "tenant", a->tenant->name);
+    pack_turn(jobs, p, a); /* its head may be known to have begun only now */
+    pack_key_str(p, "stage", actor_stage_names[actor_stage(a)]);
+    pack_next(jobs, p, a);
+    pack_key_uint(p, "version", a->version);
+    pack_key_uint(p, "schema", a->schema);
+    pack_key_uint(p, "waiting", waiting_of(a));
+    view_ms(p, "oldest", oldest ? oldest->created : 0);
+    pack_key_str(p, "stopped", a->more ? a->more->stopped : NULL);
+}
+
+/* Clients that may send it any message see its state, and so do those with task.params. */
+static bool sees_state(const struct operation *op, const struct actor *a)
+{
+    struct rights_object object = object_of(a);
+    object.queue = a->type->methods;
+    return operation_sees_object(op, &object) != 0;
+}
+
+static void pack_state(struct pack *p, const struct operation *op, const struct actor *a)
+{
+    bool sees = sees_state(op, a);
+    pack_str(p, "state");
+    if (a->state && sees)
+        pack_blob(p, a->state);
+    else
+        pack_nil(p);
+    pack_key_bool(p, "state_hidden", a->state && !sees);
+}
+
+static void serve_get(struct jobs *jobs, struct operation *op)
+{
+    struct actor *a = find(jobs, op);
+    struct pack *p = &op->reply.result;
+    if (!a)
+        return;
+    pack_init(p);
+    pack_map(p, PAIRS + (op->actor.with_state ? 2u : 0));
+    pack_actor(jobs, p, a);
+    if (op->actor.with_state)
+        pack_state(p, op, a);
+    operation_finish(op);
+}
+
+struct explanation {
+    const char *reason;
+    char text[320];
+};
+
+static void explain_head(const struct actor *a, const struct job *head, struct explanation *e)
+{
+    char id[ID_TEXT_SIZE];
+    bool runs = job_state_runs((enum job_state)head->state);
+    e->reason = job_reason_name((enum job_reason)head->reason);
+    snprintf(e->text, sizeof e->text,
+             "%.*s is active: %.*s (%s) %s; %" PRIu32 " messages wait behind it", (int)a->name_len,
+             (const char *)a->name, (int)head->queue->name.len, (const char *)head->queue->name.at,
+             id_text(head->id, id),
+             runs ? "runs" : job_reason_meaning((enum job_reason)head->reason),
+             a->more->waiting.count);
+}
+
+static void explain_rest(const struct actor *a, struct explanation *e)
+{
+    ao_time next = actor_next(a);
+    e->reason = "sleep";
+    snprintf(e->text, sizeof e->text, "%.*s sleeps %s", (int)a->name_len, (const char *)a->name,
+             next == 0          ? "until a message comes"
+             : next == AO_NEVER ? "until a message comes, or actor.wake"
+                                : "until its next step is due, or a message comes, or actor.wake");
+}
+
+static void explain(const struct actor *a, struct explanation *e)
+{
+    const struct actor_more *more = a->more;
+    if (more && more->stopped) {
+        e->reason = "stopped";
+        snprintf(e->text, sizeof e->text,
+                 "%.*s is stopped: %.100s; %" PRIu32 " messages wait.  To go on: actor.start",
+                 (int)a->name_len, (const char *)a->name, more->stopped, waiting_of(a));
+    } else if (more && more->head) {
+        explain_head(a, more->head, e);
+    } else {
+        explain_rest(a, e);
+    }
+}
+
+static void serve_explain(struct jobs *jobs, struct operation *op)
+{
+    struct explanation e;
+    struct actor *a = find(jobs, op);
+    struct pack *p = &op->reply.result;
+    if (!a)
+        return;
+    pack_init(p);
+    pack_map(p, PAIRS + 2);
+    pack_actor(jobs, p, a);
+    explain(a, &e);
+    pack_key_str(p, "reason", e.reason);
+    pack_key_str(p, "text", e.text);
+    operation_finish(op);
+}
+
+/* --- actor.start, stop, wake, drop --- */
+
+static void answer_stage(struct operation *op, enum actor_stage stage)
+{
+    pack_init(&op->reply.result);
+    pack_map(&op->reply.result, 1);
+    pack_key_str(&op->reply.result, "stage", actor_stage_names[stage]);
+    operation_finish(op);
+}
+
+static void serve_start(struct jobs *jobs, struct operation *op)
+{
+    struct actor *a = find(jobs, op);
+    if (!a)
+        return;
+    if (op->actor.reset)
+        actor_set_state(a, NULL, 0);
+    actor_start(a);
+    answer_stage(op, actor_stage(a));
+}
+
+static void serve_stop(struct jobs *jobs, struct operation *op)
+{
+    struct span reason = op->actor.reason;
+    struct actor *a = find(jobs, op);
+    if (!a)
+        return;
+    if (actor_stop(a, reason.len > 0 ? reason : span_text("by actor.stop")))
+        answer_stage(op, ACTOR_STOPPED);
+    else
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+}
+
+static void serve_wake(struct jobs *jobs, struct operation *op)
+{
+    struct actor *a = find(jobs, op);
+    if (!a)
+        return;
+    actor_wake(a);
+    answer_stage(op, actor_stage(a));
+}
+
+static void serve_drop(struct jobs *jobs, struct operation *op)
+{
+    struct actor *a = find(jobs, op);
+    if (!a)
+        return;
+    actor_drop(a); /* it may be gone */
+    answer_stage(op, ACTOR_SLEEPING);
+}
+
+/* --- actor.list: in turns with other operations --- */
+
+static int span_compare(struct span a, struct span b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len > 0 ? memcmp(a.at, b.at, len) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* By name, then by tenant. */
+static int compare(const struct actor *a, const struct actor *b)
+{
+    int order = span_compare(actor_name(a), actor_name(b));
+    return order ? order : span_compare(a->tenant->name, b->tenant->name);
+}
+
+/* A cursor is the length of a name, a colon, the name, and a tenant. */
+bool actor_cursor_read(struct span cursor, struct span *name, struct span *tenant)
+{
+    size_t at = 0, len = 0;
+    while (at < cursor.len && at < 3 && cursor.at[at] >= '0' && cursor.at[at] <= '9')
+        len = 10 * len + (size_t)(cursor.at[at++] - '0');
+    if (at == 0 || at >= cursor.len || cursor.at[at] != ':' || cursor.len - at - 1 < len)
+        return false;
+    *name = span_of(cursor.at + at + 1, len);
+    *tenant = span_behind(cursor, at + 1 + len);
+    return true;
+}
+
+static bool is_behind(const struct actor *a, struct span cursor)
+{
+    struct span name, tenant;
+    if (cursor.len == 0 || !actor_cursor_read(cursor, &name, &tenant))
+        return true;
+    int order = span_compare(actor_name(a), name);
+    return order > 0 || (order == 0 && span_compare(a->tenant->name, tenant) > 0);
+}
+
+static bool begins_with(struct span text, struct span prefix)
+{
+    return text.len >= prefix.len && memcmp(text.at, prefix.at, prefix.len) == 0;
+}
+
+static bool fits(const struct operation *op, const struct actor *a)
+{
+    const struct actor_list_arguments *l = &op->actors;
+    const struct rights_object object = object_of(a);
+    return is_there(a) && (l->type.len == 0 || span_equal(a->type->name, l->type)) &&
+           (l->prefix.len == 0 || begins_with(actor_name(a), l->prefix)) &&
+           (l->tenant.len == 0 || span_equal(a->tenant->name, l->tenant)) &&
+           (l->stage < 0 || (int)actor_stage(a) == l->stage) && is_behind(a, l->cursor) &&
+           operation_may_object(op, &object);
+}
+
+static void let_go(struct actor *a)
+{
+    a->jobs--;
+    actor_settle(a);
+}
+
+/* Among the first `max`; one that was met before, since its bucket was split meanwhile, is not
+ * taken twice. */
+static void take(struct actor_list_arguments *l, struct actor *a)
+{
+    uint32_t at = l->count;
+    while (at > 0 && compare(l->page[at - 1], a) > 0)
+        at--;
+    if (at > 0 && l->page[at - 1] == a)
+        return;
+    l->more |= l->count == l->max;
+    if (at == l->max)
+        return;
+    if (l->count == l->max)
+        let_go(l->page[l->max - 1]);
+    else
+        l->count++;
+    memmove(&l->page[at + 1], &l->page[at], (l->count - 1 - at) * sizeof l->page[0]);
+    l->page[at] = a;
+    a->jobs++; /* it stays, while the page is made */
+}
+
+/* The cursor of the page behind this actor. */
+static void pack_cursor(struct pack *p, const struct actor *a)
+{
+    struct span tenant = a->tenant->name;
+    char head[8];
+    size_t len = (size_t)snprintf(head, sizeof head, "%u:", (unsigned)a->name_len);
+    msgpack_pack_str(&p->packer, len + a->name_len + tenant.len);
+    msgpack_pack_str_body(&p->packer, head, len);
+    msgpack_pack_str_body(&p->packer, a->name, a->name_len);
+    msgpack_pack_str_body(&p->packer, tenant.at, tenant.len);
+}
+
+static void answer_page(struct jobs *jobs, struct operation *op)
+{
+    struct actor_list_arguments *l = &op->actors;
+    struct pack *p = &op->reply.result;
+    pack_init(p);
+    pack_map(p, 2);
+    pack_str(p, "actors");
+    pack_array(p, l->count);
+    for (uint32_t i = 0; i < l->count; i++) {
+        pack_map(p, PAIRS);
+        pack_actor(jobs, p, l->page[i]);
+    }
+    pack_str(p, "next");
+    if (l->more && l->count > 0)
+        pack_cursor(p, l->page[l->count - 1]);
+    else
+        pack_nil(p);
+    for (uint32_t i = 0; i < l->count; i++)
+        let_go(l->page[i]);
+    operation_finish(op);
+}
+
+static bool serve_list(struct jobs *jobs, struct operation *op)
+{
+    struct actor_list_arguments *l = &op->actors;
+    const struct hash_table *all = &jobs->actors->by_name;
+    uint32_t begun = jobs_work(jobs);
+    if (!l->page && !(l->page = calloc(l->max, sizeof l->page[0]))) {
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+        return true;
+    }
+    for (; l->at < all->size && jobs_work(jobs) - begun < TURN_WORK; l->at++) {
+        jobs_worked(jobs, 1);
+        for (struct hash_link *link = all->buckets[l->at]; link; link = link->next)
+            if (fits(op, (struct actor *)link))
+                take(l, (struct actor *)link);
+    }
+    if (l->at < all->size)
+        return false;
+    answer_page(jobs, op);
+    return true;
+}
+
+static void fini_list(struct operation *op)
+{
+    free(op->actors.page);
+}
+
+/* --- actor.types --- */
+
+static void serve_types(struct jobs *jobs, struct operation *op)
+{
+    struct pack *p = &op->reply.result;
+    uint32_t count = jobs->actors->types.count;
+    pack_init(p);
+    pack_array(p, count);
+    for (const struct actor_type *type = jobs->actors->first_type; type; type = type->next) {
+        jobs_worked(jobs, VIEW_WORK);
+        pack_map(p, 6);
+        pack_key_span(p, "type", type->name);
+        pack_key_uint(p, "schema", type->policy.schema);
+        pack_key_bool(p, "steps", type->step != NULL);
+        pack_key_uint(p, "actors", type->count);
+        pack_key_uint(p, "active", type->active);
+        pack_key_uint(p, "stopped", type->stopped);
+    }
+    operation_finish(op);
+}
+
+#define ON_ONE(id, function)                                                                       \
+    const struct operation_class operation_##id = {.method = method_##id, .serve = (function)};
+ON_ONE(actor_explain, serve_explain)
+ON_ONE(actor_start, serve_start)
+ON_ONE(actor_stop, serve_stop)
+ON_ONE(actor_wake, serve_wake)
+ON_ONE(actor_drop, serve_drop)
+ON_ONE(actor_types, serve_types)
+const struct operation_class operation_actor_get = {
+    .method = method_actor_get, .shows_contents = true, .serve = serve_get};
+const struct operation_class operation_actor_list = {
+    .method = method_actor_list, .serve_part = serve_list, .fini = fini_list};
+
+/* --- The subsystem --- */
+
+static bool init(struct jobs *jobs, char *error, size_t size)
+{
+    (void)error;
+    (void)size;
+    struct actors *actors = jobs->actors = calloc(1, sizeof *actors);
+    if (!actors)
+        return false;
+    actors->jobs = jobs;
+    hash_table_init(&actors->by_name);
+    hash_table_init(&actors->types);
+    messages_hook(actors);
+    return actor_types_init(actors);
+}
+
+/* The jobs that name actors are freed later, so these forget them; see messages.c. */
+static void fini(struct jobs *jobs)
+{
+    struct actors *actors = jobs->actors;
+    if (!actors)
+        return;
+    messages_end(actors);
+    for (struct hash_link *link; (link = hash_pop(&actors->by_name));) {
+        struct actor *a = (struct actor *)link;
+        if (a->more)
+            free(a->more->stopped);
+        free(a->more);
+        a->more = NULL;
+        a->jobs = 0;
+        actor_forget(a);
+    }
+    hash_table_fini(&actors->by_name);
+    actor_types_fini(actors);
+    free(actors);
+    jobs->actors = NULL;
+}
+
+static bool submit_steps(struct jobs *jobs)
+{
+    return steps_submit(jobs->actors);
+}
+
+static void show(const struct jobs *jobs, struct jobs_info *out)
+{
+    out->actors = counter_read(&jobs->actors->shown);
+    out->actor_bytes = counter_read(&jobs->actors->shown_bytes);
+}
+
+/* clang-format off */
+static const struct figure figures[] = {
+    {"shared", FIGURE_AT(struct jobs_info, actors), "actors",
+     "ergon_actors_resident", false, NULL, "Actors in memory."},
+    {"shared", FIGURE_AT(struct jobs_info, actor_bytes), "actor_bytes",
+     "ergon_actors_bytes", false, "bytes", "Memory that they take, without their messages."},
+};
+/* clang-format on */
+
+const struct subsystem subsystem_actors = {.init = init,
+                                           .fini = fini,
+                                           .step = submit_steps,
+                                           .show = show,
+                                           .figures = figures,
+                                           .figure_count = sizeof figures / sizeof *figures};

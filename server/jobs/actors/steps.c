@@ -1,0 +1,171 @@
+#include "server/jobs/actors/steps.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "server/jobs/accessors.h"
+#include "server/jobs/life/submit.h"
+#include "server/jobs/sched/queueing.h"
+#include "server/tasks/registry.h"
+
+enum { SUBMIT_WORK = 10 /* see jobs_worked() */ };
+
+static struct scheduler *scheduler_of(const struct actor *a)
+{
+    return jobs_scheduler(a->type->actors->jobs);
+}
+
+bool steps_want(struct actor *a, ao_time delay)
+{
+    struct actors *actors = a->type->actors;
+    struct actor_more *more = a->more;
+    if (!a->type->step || (more && (more->step || more->stopped || more->wants_step)))
+        return false;
+    if (!(more = actor_more(a)))
+        return false;
+    more->wants_step = true;
+    more->step_delay = delay;
+    if (more->is_listed)
+        return true;
+    more->is_listed = true;
+    more->next_step = actors->steps;
+    actors->steps = more;
+    jobs_activate(actors->jobs);
+    return true;
+}
+
+/* Without room it is tried again, which is when another message comes or a reload makes room. */
+static void submit(struct actors *actors, struct actor *a)
+{
+    char text[JOB_TEXT_MAX] = "";
+    struct submitted done;
+    struct job_spec spec = {JOB_SPEC_DEFAULTS,           .method = a->type->step->name,
+                            .params = span_text("\x90"), .tenant = a->tenant->name,
+                            .actor = actor_name(a),      .delay = a->more->step_delay};
+    spec.priority = 0;
+    spec.durable = DURABLE_NONE;
+    actors->submits = true;
+    enum ergon_error error = job_submit(actors->jobs, &spec, NULL, &done, text, sizeof text);
+    actors->submits = false;
+    if (error == ERGON_OK)
+        steps_adopt(a, done.job);
+    else
+        log_warn("an actor cannot be stepped",
+                 LOG_STR("type", (const char *)method_name(a->type->step)), LOG_STR("text", text));
+}
+
+bool steps_submit(struct actors *actors)
+{
+    struct actor_more *more;
+    while ((more = actors->steps) && jobs_have_time(actors->jobs)) {
+        actors->steps = more->next_step;
+        jobs_worked(actors->jobs, SUBMIT_WORK);
+        if (more->wants_step && !more->stopped && !more->step)
+            submit(actors, more->actor);
+        more->wants_step = more->is_listed = false; /* until here it keeps `more` */
+        actor_settle(more->actor);
+    }
+    return !more;
+}
+
+static void sleep_until(struct actor *a, struct job *job, ao_time due)
+{
+    struct scheduler *s = scheduler_of(a);
+    job->due = due;
+    if (due > table_now(s->table))
+        job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_SLEEP);
+    else
+        job_schedule(s, job, false);
+}
+
+static ao_time due_of(const struct actor *a, const struct turn_changes *c)
+{
+    if (c->sleep == TURN_SLEEP_UNSAID)
+        return 0;
+    return c->sleep == TURN_SLEEP_UNTIL_WOKEN
+               ? AO_NEVER
+               : table_time_after(scheduler_of(a)->table, c->sleep_for);
+}
+
+bool steps_adopt(struct actor *a, struct job *job)
+{
+    if (!a->more->step)
+        a->more->step = job;
+    if (a->more->step == job)
+        return true;
+    /* It may have ended before: only an open job ends. */
+    job_set_state(scheduler_of(a)->table, job, JOB_WAITING, JOB_WHY_ACTOR);
+    job_mark(job, JOB_CANCEL);
+    job_end(scheduler_of(a), job, JOB_CANCELLED, NULL, NULL);
+    return false;
+}
+
+void steps_again(struct actor *a, struct job *job, const struct turn_changes *c)
+{
+    job->failures = 0;
+    sleep_until(a, job, due_of(a, c));
+}
+
+/* One that failed waits for its next attempt, and does not sleep. */
+static bool sleeps(const struct job *step)
+{
+    return step && step->state == JOB_DELAYED &&
+           (step->reason == JOB_WHY_SLEEP || step->reason == JOB_WHY_DELAY);
+}
+
+static void put_to_sleep(struct actor *a, const struct turn_changes *c)
+{
+    struct job *step = a->more->step;
+    if (!step && a->more->wants_step)
+        a->more->step_delay = c->sleep_for;
+    if (!sleeps(step) && !(step && step->list == &a->more->waiting))
+        return;
+    actor_leave(a, step);
+    sleep_until(a, step, due_of(a, c));
+}
+
+void steps_change(struct actor *a, const struct turn_changes *c)
+{
+    if (c->wakes)
+        actor_wake(a);
+    else if (c->sleep != TURN_SLEEP_UNSAID)
+        put_to_sleep(a, c);
+}
+
+bool actor_wake(struct actor *a)
+{
+    struct job *step = a->more ? a->more->step : NULL;
+    if (!sleeps(step))
+        return false;
+    job_unplace(scheduler_of(a), step);
+    sleep_until(a, step, 0);
+    return true;
+}
+
+ao_time actor_next(const struct actor *a)
+{
+    const struct job *step = a->more ? a->more->step : NULL;
+    return sleeps(step) ? step->due : 0;
+}
+
+/* One that failed for good is given time. */
+bool steps_ended(struct actor *a, const struct job *job)
+{
+    a->more->step = NULL;
+    if (job->state != JOB_CANCELLED)
+        steps_want(a, job->state == JOB_DONE ? 0 : a->type->policy.backoff_max);
+    return job->state != JOB_CANCELLED;
+}
+
+void steps_stop(struct actor *a)
+{
+    struct job *step = a->more ? a->more->step : NULL;
+    if (!a->more)
+        return;
+    a->more->wants_step = false;
+    if (!step || job_state_runs((enum job_state)step->state))
+        return;
+    a->more->step = NULL;
+    job_mark(step, JOB_CANCEL);
+    job_end(scheduler_of(a), step, JOB_CANCELLED, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* Steps: the message of a stepped actor that nobody sends.  It is one job, which joins the mailbox
+ * again after each of its turns, or sleeps (DELAYED, reason sleep).  An actor of a stepped type has
+ * one from its first message on, until it is stopped.
+ *
+ * Thread: the jobs'. */
+#ifndef ERGON_JOBS_STEPS_H
+#define ERGON_JOBS_STEPS_H
+
+#include "server/jobs/actors/actors.h"
+
+enum { STEP_ATTEMPTS = JOB_COUNT_MAX - 1 /* then it ends, and a new one follows */ };
+
+/* The actor is to have a step, after `delay` ns, if its type has one and it is not stopped; false:
+ * it has one, or gets none.  It is submitted in a later step of the jobs. */
+bool steps_want(struct actor *a, ao_time delay);
+/* Is this its step, or becomes it now?  Else the job, which somebody has tried again, is cancelled.
+ */
+bool steps_adopt(struct actor *a, struct job *job);
+/* Its step took its turn, and left its place: it joins the mailbox, or sleeps. */
+void steps_again(struct actor *a, struct job *job, const struct turn_changes *c);
+/* A message's turn ends its sleep, or lets it sleep. */
+void steps_change(struct actor *a, const struct turn_changes *c);
+/* Its step has ended, and another is wanted; false: it was cancelled, which is to stop the actor.
+ */
+bool steps_ended(struct actor *a, const struct job *job);
+/* Submits the steps that are wanted, as far as there is time.  True: nothing is left. */
+bool steps_submit(struct actors *actors);
+/* It has none any more; one that runs ends when that attempt has returned. */
+void steps_stop(struct actor *a);
+
+#endif

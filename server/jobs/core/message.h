@@ -1,0 +1,81 @@
+/* Messages: jobs that belong to an actor (server/jobs/actors/), and what the other rooms of the
+ * jobs call where such a job goes on.  The rooms ask job_message() and know nothing of actors.
+ *
+ * Thread: the jobs'.  Nothing here blocks. */
+#ifndef ERGON_JOBS_MESSAGE_H
+#define ERGON_JOBS_MESSAGE_H
+
+#include "proto/errors.h"
+#include "server/jobs/core/job.h"
+
+struct actor;
+struct attempt_turn;
+
+/* Behind the job, before its body. */
+struct message {
+    struct actor *actor;        /* a reference; NULL: not yet */
+    struct attempt_turn *turns; /* of its attempts that are out, the newest first */
+    struct job_policy *policy;  /* its type's; a job with extras has a policy of its own */
+    bool placed;                /* it has a place in the mailbox */
+    bool reads;                 /* it goes through no mailbox */
+    bool is_step;               /* nobody sent it */
+    bool calls;                 /* somebody waits for its result */
+    bool given;                 /* the newest of `turns` is of an attempt that may be undone */
+};
+_Static_assert(sizeof(struct message) <= JOB_BODY_STEP, "job_tail() is behind it");
+
+/* Where a body that is in the job's cell begins. */
+static inline uint8_t *job_tail(const struct job *job)
+{
+    return (uint8_t *)(uintptr_t)(job + 1) + (job->is_message ? JOB_BODY_STEP : 0);
+}
+
+/* NULL: it is no message. */
+static inline struct message *job_message(const struct job *job)
+{
+    return job->is_message ? (struct message *)(uintptr_t)(job + 1) : NULL;
+}
+
+/* The name of the actor of a message, which lasts as long as that. */
+struct span message_actor(const struct job *job);
+
+/* A step: of its attempts only those are noted that failed. */
+static inline bool job_is_quiet(const struct job *job)
+{
+    return job->is_message && job_message(job)->is_step;
+}
+
+/* What became of the changes of an attempt that ended well. */
+enum message_verdict {
+    MESSAGE_ENDS,    /* they are the actor's, and the job is done */
+    MESSAGE_GOES_ON, /* likewise, but the job was sent on to its next attempt */
+    MESSAGE_BAD      /* nothing has changed, and the attempt has failed */
+};
+
+/* Where a message goes on.  `arg` comes first. */
+struct message_hooks {
+    void *arg;
+    /* The actor of this name, within which keys of messages count; NULL: it has none yet. */
+    const void *(*find)(void *arg, struct span tenant, struct span name);
+    /* It was made of this spec.  Not ERGON_OK, and a text: it may not be. */
+    enum ergon_error (*made)(void *arg, struct job *job, const struct job_spec *spec, char *text,
+                             size_t size);
+    /* It is due.  True: it can be queued.  False: its state says what it waits for, or it has
+     * ended. */
+    bool (*joins)(void *arg, struct job *job);
+    /* An attempt is to be given: what it has beside its parameters; NULL without memory. */
+    struct attempt_turn *(*begins)(void *arg, struct job *job);
+    /* That attempt never begins. */
+    void (*undone)(void *arg, struct job *job);
+    /* The current attempt ended well. */
+    enum message_verdict (*takes)(void *arg, struct job *job, struct attempt_turn *turn, char *text,
+                                  size_t size);
+    /* An attempt has returned, whether it counts or not, and was settled. */
+    void (*back)(void *arg, struct job *job, struct attempt_turn *turn);
+    /* Everybody may see that it has ended. */
+    void (*ended)(void *arg, struct job *job);
+    /* It is about to be freed. */
+    void (*forgotten)(void *arg, struct job *job);
+};
+
+#endif

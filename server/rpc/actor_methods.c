@@ -1,0 +1,175 @@
+/* The namespace actor.*. */
+#include "proto/job_options.h"
+#include "server/jobs/actors/actors.h"
+#include "server/rpc/read_spec.h"
+
+enum { PAGE = 100, PAGE_MOST = 1000, VIEW_BYTES = 512 /* of an actor; more is rare */ };
+
+/* --- call, tell --- */
+
+static void serve_message(struct rpc_request *rq, const struct operation_class *cls,
+                          const char *usage)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, cls, 1))
+        return;
+    spec_defaults(&jr, &jr.op->submission.specs[0]);
+    if (spec_read_message(&jr, &jr.op->submission.specs[0], usage))
+        job_request_send(&jr, false);
+    else
+        job_request_abort(&jr);
+}
+
+void serve_actor_call(struct rpc_request *rq)
+{
+    serve_message(rq, &operation_actor_call,
+                  "actor.call takes [actor, method, [params], {options}]");
+}
+
+void serve_actor_tell(struct rpc_request *rq)
+{
+    serve_message(rq, &operation_actor_tell,
+                  "actor.tell takes [actor, method, [params], {options}]");
+}
+
+/* --- About one actor --- */
+
+static bool read_reason(struct reader *r, void *out)
+{
+    struct span *reason = out;
+    return read_text(r, reason) && reason->len < TURN_TEXT_MAX;
+}
+
+enum { OWN_MOST = 1 };
+
+/* [actor, {tenant, and `own`}] */
+static void serve_one(struct rpc_request *rq, const struct operation_class *cls,
+                      struct option (*own)(struct actor_arguments *))
+{
+    struct job_request jr;
+    struct option options[1 + OWN_MOST];
+
+    if (!job_request_begin(&jr, rq, cls, 0))
+        return;
+    struct actor_arguments *a = &jr.op->actor;
+    options[0] =
+        (struct option){"tenant", option_name, &a->tenant, "its owner: the name of a tenant"};
+    if (own)
+        options[1] = own(a);
+    job_request_keep(&jr, &a->name);
+    job_request_keep(&jr, &a->tenant);
+    job_request_keep(&jr, &a->reason);
+    bool good = jr.count >= 1 && jr.count <= 2 && option_name(&jr.r, &a->name);
+    if (!good)
+        rpc_refuse_params(rq, RPC_EXPECTS_NAME);
+    if (good && (jr.count == 1 || rpc_read_options(rq, &jr.r, options, own ? 2 : 1)))
+        job_request_send(&jr, false);
+    else
+        job_request_abort(&jr);
+}
+
+static struct option get_option(struct actor_arguments *a)
+{
+    a->with_state = true;
+    return (struct option){"state", option_flag, &a->with_state, "true or false"};
+}
+
+static struct option start_option(struct actor_arguments *a)
+{
+    return (struct option){"reset", option_flag, &a->reset, "true or false"};
+}
+
+static struct option stop_option(struct actor_arguments *a)
+{
+    return (struct option){"reason", read_reason, &a->reason, "a text of at most 159 bytes"};
+}
+
+void serve_actor_get(struct rpc_request *rq)
+{
+    serve_one(rq, &operation_actor_get, get_option);
+}
+
+void serve_actor_explain(struct rpc_request *rq)
+{
+    serve_one(rq, &operation_actor_explain, NULL);
+}
+
+void serve_actor_start(struct rpc_request *rq)
+{
+    serve_one(rq, &operation_actor_start, start_option);
+}
+
+void serve_actor_stop(struct rpc_request *rq)
+{
+    serve_one(rq, &operation_actor_stop, stop_option);
+}
+
+void serve_actor_wake(struct rpc_request *rq)
+{
+    serve_one(rq, &operation_actor_wake, NULL);
+}
+
+void serve_actor_drop(struct rpc_request *rq)
+{
+    serve_one(rq, &operation_actor_drop, NULL);
+}
+
+/* --- list --- */
+
+static bool read_stage(struct reader *r, void *out)
+{
+    struct span name;
+    int *stage = out;
+    if (!read_text(r, &name))
+        return false;
+    for (*stage = ACTOR_STOPPED; *stage >= 0; --*stage)
+        if (span_is(name, actor_stage_names[*stage]))
+            return true;
+    return false;
+}
+
+static bool read_text_of(struct reader *r, void *out)
+{
+    struct span *text = out;
+    return read_text(r, text) && text->len <= JOB_NAME_MAX;
+}
+
+static bool read_cursor(struct reader *r, void *out)
+{
+    struct span *cursor = out, name, tenant;
+    return read_text(r, cursor) && actor_cursor_read(*cursor, &name, &tenant);
+}
+
+void serve_actor_list(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_actor_list, 0))
+        return;
+    struct actor_list_arguments *l = &jr.op->actors;
+    l->stage = -1;
+    l->max = PAGE;
+    const struct option options[] = {
+        {"type", option_name, &l->type, JOB_EXPECTS_NAME},
+        {"prefix", read_text_of, &l->prefix, "the begin of a name, as in \"cart/eu-\""},
+        {"stage", read_stage, &l->stage, "\"active\", \"sleeping\" or \"stopped\""},
+        {"tenant", option_name, &l->tenant, JOB_EXPECTS_NAME},
+        {"limit", option_count, &l->max, "a number from 1"},
+        {"cursor", read_cursor, &l->cursor, "what `next` of the page before said"},
+    };
+    job_request_keep(&jr, &l->type);
+    job_request_keep(&jr, &l->prefix);
+    job_request_keep(&jr, &l->tenant);
+    job_request_keep(&jr, &l->cursor);
+    if (jr.count > 1 || (jr.count == 1 &&
+                         !rpc_read_options(rq, &jr.r, options, sizeof options / sizeof *options))) {
+        if (jr.count > 1)
+            rpc_refuse_params(rq, "");
+        job_request_abort(&jr);
+        return;
+    }
+    l->max = l->max < PAGE_MOST ? l->max : PAGE_MOST;
+    jr.answer = l->max * VIEW_BYTES;
+    job_request_send(&jr, false);
+}

@@ -1,0 +1,705 @@
+/* Actors: one message at a time, in order of arrival; states that turns change; steps, sleep, stop;
+ * and what a message that may not be is answered. */
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/job_options.h"
+#include "proto/reader.h"
+#include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/steps.h"
+#include "server/jobs/effects.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+
+#define ACTOR_TEST(name) JOBS_TEST(name, .quiet = true)
+
+static const struct actor_policy usual = {ACTOR_POLICY_DEFAULTS, .schema = 1};
+
+/* Of workers, of which four attempts may be out.  `methods` ends with NULL. */
+static void offer(struct jobs_world *w, const char *type, const struct actor_policy *policy,
+                  const char *const *methods)
+{
+    struct method *found[8];
+    struct actor_offer offer = {.type = span_text(type), .policy = *policy, .methods = found};
+    for (; methods[offer.count]; offer.count++) {
+        const char *name = methods[offer.count];
+        assert_int_equal(registry_intern(w->registry, span_text(name), &found[offer.count]),
+                         ERGON_OK);
+        unsigned more = strstr(name, ".read")   ? ACTOR_READS
+                        : strstr(name, ".step") ? ACTOR_STEP
+                                                : 0;
+        method_set_actor(found[offer.count], ACTOR_METHOD | more);
+    }
+    assert_true(w->source.typed(w->source.arg, &offer));
+    for (uint32_t i = 0; i < offer.count; i++)
+        world_offer(w, methods[i], true, "");
+    w->room[POOL_OF_WORKERS] = 4;
+}
+
+static void offer_usual(struct jobs_world *w)
+{
+    static const char *const methods[] = {"cart.add", "cart.read", NULL};
+    static const char *const steps[] = {"tick.add", "tick.step", NULL};
+    offer(w, "cart", &usual, methods);
+    offer(w, "tick", &usual, steps);
+}
+
+#define TELL(to, name, ...)                                                                        \
+    ((struct job_spec){JOB_SPEC_DEFAULTS, .method = span_text(name), .params = span_text("\x90"),  \
+                       .durable = DURABLE_NONE, .actor = span_text(to), __VA_ARGS__})
+
+static uint64_t post(struct jobs_world *w, const struct job_spec *spec)
+{
+    uint64_t id = jobs_world_submit(w, spec);
+    jobs_world_settle(w);
+    return id;
+}
+
+static uint64_t tell(struct jobs_world *w, const char *to)
+{
+    return post(w, &TELL(to, "cart.add"));
+}
+
+static struct actor *actor_of(struct jobs_world *w, const char *name)
+{
+    return actor_find(w->jobs->actors, span_text(""), span_text(name));
+}
+
+static void is_waiting(struct jobs_world *w, uint64_t id, enum job_reason reason)
+{
+    assert_int_equal(world_state(w, id), JOB_WAITING);
+    assert_int_equal(world_reason(w, id), reason);
+}
+
+static bool is_out(struct jobs_world *w, uint64_t id)
+{
+    return world_run_of(w, id) != NULL;
+}
+
+/* It answers, with a new state of one byte. */
+static void answer(struct jobs_world *w, uint64_t id, const char *state)
+{
+    struct world_run *r = world_run_of(w, id);
+    assert_non_null(r);
+    assert_non_null(r->run.turn);
+    if (state)
+        assert_null(turn_set_state(r->run.turn, span_text(state), r->run.turn->writes));
+    world_finish(r, "\x2a");
+    jobs_world_settle(w);
+}
+
+static void fail_it(struct jobs_world *w, uint64_t id, const char *code)
+{
+    world_fail(world_run_of(w, id), code, "it does not work");
+    jobs_world_settle(w);
+}
+
+static void has_state(struct jobs_world *w, const char *name, const char *state, uint64_t version)
+{
+    struct actor *a = actor_of(w, name);
+    if (!a && version == 0)
+        return; /* nothing is left of it */
+    assert_non_null(a);
+    assert_int_equal(a->version, version);
+    if (state)
+        assert_true(span_is(blob_bytes(a->state), state));
+    else
+        assert_null(a->state);
+}
+
+ACTOR_TEST(messages_run_one_at_a_time_in_order)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1"), c = tell(w, "cart/1");
+    uint64_t other = tell(w, "cart/2");
+    assert_true(is_out(w, a) && is_out(w, other));
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    is_waiting(w, c, JOB_WHY_ACTOR);
+    answer(w, a, "\x01");
+    assert_true(is_out(w, b) && !is_out(w, c));
+    answer(w, b, NULL);
+    answer(w, c, "\x03");
+    has_state(w, "cart/1", "\x03", 2);
+    assert_int_equal(actor_stage(actor_of(w, "cart/1")), ACTOR_SLEEPING);
+    assert_int_equal(actor_stage(actor_of(w, "cart/2")), ACTOR_ACTIVE);
+}
+
+ACTOR_TEST(a_turn_has_the_state_of_the_one_before)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    const struct attempt_turn *turn = world_run_of(w, a)->run.turn;
+    assert_true(span_is(turn->actor, "cart/1"));
+    assert_null(turn->state);
+    assert_int_equal(turn->version, 0);
+    answer(w, a, "\x07");
+    turn = world_run_of(w, b)->run.turn;
+    assert_true(span_is(blob_bytes(turn->state), "\x07"));
+    assert_int_equal(turn->version, 1);
+    assert_int_equal(turn->schema, 1);
+    assert_null(turn_drop_state(world_run_of(w, b)->run.turn));
+    answer(w, b, NULL);
+    has_state(w, "cart/1", NULL, 2);
+}
+
+ACTOR_TEST(a_turn_that_fails_changes_nothing_and_a_retry_keeps_its_place)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    assert_null(turn_set_state(world_run_of(w, a)->run.turn, span_text("\x09"), 1));
+    fail_it(w, a, "FAILED");
+    assert_int_equal(world_state(w, a), JOB_DELAYED);
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, a) && !is_out(w, b));
+    assert_null(world_run_of(w, a)->run.turn->state);
+    world_again(world_run_of(w, a), AO_S(5));
+    jobs_world_pass(w, AO_S(4));
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    jobs_world_pass(w, AO_S(1));
+    fail_it(w, a, "PERMANENT"); /* given up: the next goes on */
+    assert_true(is_out(w, b));
+    answer(w, b, "\x01");
+    has_state(w, "cart/1", "\x01", 1);
+}
+
+ACTOR_TEST(an_attempt_that_is_late_holds_its_actor_and_changes_nothing)
+{
+    offer_usual(w);
+    uint64_t a = post(w, &TELL("cart/1", "cart.add", .timeout = AO_S(1), .retries = 0,
+                               .said = 1u << JOB_OPTION_timeout | 1u << JOB_OPTION_retries));
+    uint64_t b = tell(w, "cart/1");
+    struct world_run *late = world_run_of(w, a);
+    w->stubborn = true;
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, a), JOB_FAILED);
+    is_waiting(w, b, JOB_WHY_OVERRUN);
+    assert_int_equal(actor_stage(actor_of(w, "cart/1")), ACTOR_ACTIVE);
+    assert_null(turn_set_state(late->run.turn, span_text("\x09"), 1));
+    world_finish(late, "\xc0");
+    jobs_world_settle(w);
+    assert_true(is_out(w, b));
+    has_state(w, "cart/1", NULL, 0);
+    answer(w, b, "\x01");
+}
+
+ACTOR_TEST(a_retry_waits_for_its_own_late_attempt)
+{
+    offer_usual(w);
+    uint64_t a =
+        post(w, &TELL("cart/1", "cart.add", .timeout = AO_S(1), .said = 1u << JOB_OPTION_timeout));
+    struct world_run *late = world_run_of(w, a);
+    w->stubborn = true;
+    jobs_world_pass(w, AO_S(3));
+    is_waiting(w, a, JOB_WHY_OVERRUN);
+    world_finish(late, "\xc0");
+    jobs_world_settle(w);
+    assert_true(is_out(w, a));
+    assert_int_equal(world_run_of(w, a)->run.attempt, 2);
+    answer(w, a, "\x02");
+    has_state(w, "cart/1", "\x02", 1);
+}
+
+ACTOR_TEST(one_that_is_cancelled_leaves_its_place)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1"), c = tell(w, "cart/1");
+    assert_true(world_cancel(w, world_job(w, b)));
+    is_waiting(w, c, JOB_WHY_ACTOR);
+    assert_true(world_cancel(w, world_job(w, a))); /* its handler obeys */
+    jobs_world_settle(w);
+    if (world_run_of(w, a))
+        world_finish(world_run_of(w, a), "\xc0");
+    jobs_world_settle(w);
+    assert_true(is_out(w, c));
+    answer(w, c, "\x01");
+    has_state(w, "cart/1", "\x01", 1);
+}
+
+ACTOR_TEST(a_lost_worker_changes_nothing)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    assert_null(turn_set_state(world_run_of(w, a)->run.turn, span_text("\x09"), 1));
+    world_lose(world_run_of(w, a), LOSS_IN_COMPANY, "gone");
+    jobs_world_pass(w, AO_S(2));
+    assert_true(is_out(w, a) && !is_out(w, b));
+    answer(w, a, NULL);
+    answer(w, b, NULL);
+    has_state(w, "cart/1", NULL, 0);
+}
+
+ACTOR_TEST(one_that_is_withdrawn_keeps_its_place)
+{
+    offer_usual(w);
+    w->holds = true;
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    jobs_world_pass(w, AO_MS(5)); /* it did not begin, and was given again */
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    w->holds = false;
+    world_begin(world_run_of(w, a));
+    answer(w, a, "\x01");
+    answer(w, b, "\x02");
+    has_state(w, "cart/1", "\x02", 2);
+}
+
+ACTOR_TEST(one_that_reads_goes_through_no_mailbox)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1");
+    answer(w, a, "\x05");
+    uint64_t b = tell(w, "cart/1"), reads = post(w, &TELL("cart/1", "cart.read"));
+    assert_true(is_out(w, b) && is_out(w, reads));
+    struct attempt_turn *turn = world_run_of(w, reads)->run.turn;
+    assert_true(turn->reads && span_is(blob_bytes(turn->state), "\x05"));
+    answer(w, reads, NULL);
+    answer(w, b, "\x06");
+    has_state(w, "cart/1", "\x06", 2);
+}
+
+/* --- Stop, start, drop --- */
+
+static bool stop(struct jobs_world *w, const char *name)
+{
+    bool stopped = actor_stop(actor_of(w, name), span_text("why not"));
+    effects_apply(w->jobs);
+    jobs_world_settle(w);
+    return stopped;
+}
+
+static void start(struct jobs_world *w, const char *name)
+{
+    actor_start(actor_of(w, name));
+    effects_apply(w->jobs);
+    jobs_world_settle(w);
+}
+
+ACTOR_TEST(a_stopped_actor_keeps_messages_and_refuses_calls)
+{
+    char text[JOB_TEXT_MAX];
+    struct submitted done;
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    uint64_t call = post(w, &TELL("cart/1", "cart.add", .calls = true));
+    assert_true(stop(w, "cart/1"));
+    assert_true(is_out(w, a)); /* it goes on */
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    assert_null(world_job(w, call)); /* nobody keeps it */
+    answer(w, a, "\x01");
+    is_waiting(w, b, JOB_WHY_STOPPED);
+    assert_int_equal(actor_stage(actor_of(w, "cart/1")), ACTOR_STOPPED);
+    assert_int_equal(
+        world_submit(w, &TELL("cart/1", "cart.add", .calls = true), &done, text, sizeof text),
+        ERGON_E_STOPPED);
+    assert_string_equal(text, "cart/1 is stopped: why not");
+    assert_int_equal(world_submit(w, &TELL("cart/1", "cart.read"), &done, text, sizeof text),
+                     ERGON_E_STOPPED);
+    uint64_t c = tell(w, "cart/1");
+    is_waiting(w, c, JOB_WHY_ACTOR);
+    start(w, "cart/1");
+    assert_true(is_out(w, b) && !is_out(w, c));
+    answer(w, b, NULL);
+    answer(w, c, NULL);
+}
+
+ACTOR_TEST(one_that_is_queued_waits_for_the_start)
+{
+    offer_usual(w);
+    w->room[POOL_OF_WORKERS] = 0;
+    uint64_t a = tell(w, "cart/1");
+    assert_int_equal(world_state(w, a), JOB_QUEUED);
+    stop(w, "cart/1");
+    is_waiting(w, a, JOB_WHY_STOPPED);
+    w->room[POOL_OF_WORKERS] = 4;
+    start(w, "cart/1");
+    assert_true(is_out(w, a));
+    answer(w, a, NULL);
+}
+
+ACTOR_TEST(a_turn_stops_its_actor)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    assert_null(turn_stop(world_run_of(w, a)->run.turn, span_text("sold out")));
+    answer(w, a, "\x01");
+    has_state(w, "cart/1", "\x01", 1);
+    is_waiting(w, b, JOB_WHY_STOPPED);
+    assert_string_equal(actor_of(w, "cart/1")->more->stopped, "sold out");
+}
+
+ACTOR_TEST(a_dropped_actor_is_as_if_it_had_never_been)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1");
+    answer(w, a, "\x01");
+    a = tell(w, "cart/1");
+    uint64_t b = tell(w, "cart/1");
+    struct world_run *fenced = world_run_of(w, a);
+    w->stubborn = true;
+    actor_drop(actor_of(w, "cart/1"));
+    effects_apply(w->jobs);
+    assert_int_equal(world_state(w, a), JOB_CANCELLED);
+    assert_int_equal(world_state(w, b), JOB_CANCELLED);
+    uint64_t c = tell(w, "cart/1");
+    is_waiting(w, c, JOB_WHY_OVERRUN);
+    assert_null(turn_set_state(fenced->run.turn, span_text("\x09"), 1));
+    world_finish(fenced, "\xc0");
+    jobs_world_settle(w);
+    assert_null(world_run_of(w, c)->run.turn->state);
+    answer(w, c, "\x02");
+    has_state(w, "cart/1", "\x02", 1);
+}
+
+/* --- What is refused --- */
+
+static void refuses(struct jobs_world *w, struct job_spec spec, enum ergon_error error,
+                    const char *wanted)
+{
+    char text[JOB_TEXT_MAX] = "";
+    struct submitted done;
+    uint64_t count = w->jobs->table.count;
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), error);
+    stage_holds(text, wanted);
+    assert_int_equal(w->jobs->table.count, count);
+}
+
+ACTOR_TEST(what_is_no_message_is_refused)
+{
+    static char longest[ACTOR_NAME_MAX + 2] = "cart/";
+    offer_usual(w);
+    memset(longest + 5, 'x', ACTOR_NAME_MAX - 4);
+    refuses(w, TELL("cart", "cart.add"), ERGON_E_BAD_PARAMS, "TYPE/KEY");
+    refuses(w, TELL("cart/", "cart.add"), ERGON_E_BAD_PARAMS, "TYPE/KEY");
+    refuses(w, TELL("/42", "cart.add"), ERGON_E_BAD_PARAMS, "TYPE/KEY");
+    refuses(w, TELL("cart/\xff", "cart.add"), ERGON_E_BAD_PARAMS, "TYPE/KEY");
+    refuses(w, TELL(longest, "cart.add"), ERGON_E_BAD_PARAMS, "TYPE/KEY");
+    refuses(w, TELL("order/7", "cart.add"), ERGON_E_BAD_PARAMS, "not of \"order/7\"");
+    refuses(w, TELL("cart/1", "work"), ERGON_E_BAD_PARAMS, "no method of an actor");
+    refuses(w, TELL("cart/1", "cart.gone"), ERGON_E_NO_METHOD, "cart.gone");
+    refuses(w, TELL("tick/1", "tick.step"), ERGON_E_BAD_PARAMS, "nobody sends");
+    refuses(w, world_spec("cart.add"), ERGON_E_BAD_PARAMS, "is a method of actors");
+    assert_int_equal(w->jobs->actors->by_name.count, 0);
+}
+
+ACTOR_TEST(a_mailbox_has_bounds)
+{
+    static const char *const methods[] = {"box.add", NULL};
+    struct actor_policy policy = usual;
+    policy.messages = 3;
+    policy.mailbox = 10;
+    offer(w, "box", &policy, methods);
+    post(w, &TELL("box/1", "box.add"));
+    post(w, &TELL("box/1", "box.add"));
+    uint64_t last = post(w, &TELL("box/1", "box.add"));
+    refuses(w, TELL("box/1", "box.add"), ERGON_E_BUSY, "has 3 messages");
+    assert_true(world_cancel(w, world_job(w, last)));
+    struct job_spec large = TELL("box/1", "box.add");
+    large.params = span_text("\x91\xa9 thousand");
+    refuses(w, large, ERGON_E_BUSY, "bytes");
+    large.actor = span_text("box/2"); /* the first is always taken */
+    post(w, &large);
+    post(w, &TELL("box/1", "box.add"));
+}
+
+ACTOR_TEST(keys_count_within_an_actor)
+{
+    offer_usual(w);
+    uint64_t a = post(w, &TELL("cart/1", "cart.add", .key = span_text("k")));
+    assert_int_equal(post(w, &TELL("cart/1", "cart.add", .key = span_text("k"))), a);
+    uint64_t b = post(w, &TELL("cart/2", "cart.add", .key = span_text("k")));
+    uint64_t plain = post(w, &WORK(.key = span_text("k")));
+    assert_true(a != b && b != plain && a != plain);
+    answer(w, a, "\x01");
+    assert_int_equal(post(w, &TELL("cart/1", "cart.add", .key = span_text("k"))), a);
+    has_state(w, "cart/1", "\x01", 1);
+}
+
+/* --- Time --- */
+
+ACTOR_TEST(a_message_with_a_time_joins_when_it_is_due)
+{
+    offer_usual(w);
+    uint64_t later = post(w, &TELL("cart/1", "cart.add", .delay = AO_S(5)));
+    uint64_t a = tell(w, "cart/1");
+    assert_true(is_out(w, a));
+    jobs_world_pass(w, AO_S(6));
+    is_waiting(w, later, JOB_WHY_ACTOR);
+    answer(w, a, NULL);
+    assert_true(is_out(w, later));
+    answer(w, later, NULL);
+}
+
+ACTOR_TEST(an_idle_actor_goes)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    answer(w, tell(w, "cart/2"), "\x01");
+    answer(w, tell(w, "cart/none"), NULL); /* it never had a state: nothing is left of it */
+    jobs_world_pass(w, AO_S(1));
+    assert_null(actor_of(w, "cart/none"));
+    stop(w, "cart/2");
+    jobs_world_pass(w, AO_S(200));
+    answer(w, tell(w, "cart/1"), NULL); /* it is used */
+    jobs_world_pass(w, AO_S(200));
+    has_state(w, "cart/1", "\x01", 1);
+    jobs_world_pass(w, AO_S(200));
+    assert_null(actor_of(w, "cart/1"));
+    has_state(w, "cart/2", "\x01", 1);
+    uint64_t bytes = w->jobs->table.open_bytes;
+    start(w, "cart/2");
+    jobs_world_pass(w, AO_S(400));
+    assert_null(actor_of(w, "cart/2"));
+    assert_true(w->jobs->table.open_bytes < bytes);
+}
+
+/* --- Steps --- */
+
+static uint64_t step_of(struct jobs_world *w, const char *name)
+{
+    struct actor *a = actor_of(w, name);
+    return a && a->more && a->more->step ? a->more->step->id : 0;
+}
+
+static struct attempt_turn *turn_of(struct jobs_world *w, uint64_t id)
+{
+    struct world_run *r = world_run_of(w, id);
+    assert_non_null(r);
+    return r->run.turn;
+}
+
+ACTOR_TEST(an_active_actor_is_stepped_again_and_again)
+{
+    offer_usual(w);
+    uint64_t a = post(w, &TELL("tick/1", "tick.add"));
+    uint64_t step = step_of(w, "tick/1");
+    is_waiting(w, step, JOB_WHY_ACTOR);
+    answer(w, a, "\x01");
+    for (unsigned i = 2; i < 9; i++) {
+        assert_true(is_out(w, step));
+        assert_int_equal(turn_of(w, step)->version, i - 1);
+        answer(w, step, "\x02");
+    }
+    uint64_t b = post(w, &TELL("tick/1", "tick.add"));
+    assert_true(is_out(w, step) && !is_out(w, b));
+    answer(w, step, NULL); /* it goes to the end */
+    assert_true(is_out(w, b));
+    is_waiting(w, step, JOB_WHY_ACTOR);
+    answer(w, b, NULL);
+    assert_true(is_out(w, step));
+    assert_int_equal(history_next(world_job(w, step)), 2); /* nothing is noted of it */
+}
+
+ACTOR_TEST(a_step_sleeps_for_a_time_and_until_it_is_woken)
+{
+    offer_usual(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = step_of(w, "tick/1");
+    assert_null(turn_sleep(turn_of(w, step), AO_S(10)));
+    answer(w, step, NULL);
+    assert_int_equal(world_state(w, step), JOB_DELAYED);
+    assert_int_equal(world_reason(w, step), JOB_WHY_SLEEP);
+    assert_int_equal(actor_stage(actor_of(w, "tick/1")), ACTOR_SLEEPING);
+    jobs_world_pass(w, AO_S(9));
+    answer(w, post(w, &TELL("tick/1", "tick.add")), NULL); /* a message is taken asleep, too */
+    assert_false(is_out(w, step));
+    jobs_world_pass(w, AO_S(1));
+    assert_null(turn_sleep(turn_of(w, step), AO_NEVER));
+    answer(w, step, NULL);
+    jobs_world_pass(w, AO_S(86400));
+    assert_false(is_out(w, step)); /* nor is it idle */
+    assert_int_equal(actor_next(actor_of(w, "tick/1")), AO_NEVER);
+    assert_true(actor_wake(actor_of(w, "tick/1")));
+    effects_apply(w->jobs);
+    jobs_world_settle(w);
+    assert_true(is_out(w, step));
+    assert_false(actor_wake(actor_of(w, "tick/1")));
+    answer(w, step, NULL);
+}
+
+ACTOR_TEST(a_message_wakes_or_puts_to_sleep)
+{
+    offer_usual(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = step_of(w, "tick/1");
+    assert_null(turn_sleep(turn_of(w, step), AO_NEVER));
+    answer(w, step, NULL);
+    uint64_t a = post(w, &TELL("tick/1", "tick.add"));
+    assert_null(turn_sleep(turn_of(w, a), AO_S(3)));
+    answer(w, a, NULL);
+    jobs_world_pass(w, AO_S(2));
+    assert_false(is_out(w, step));
+    jobs_world_pass(w, AO_S(1));
+    assert_null(turn_sleep(turn_of(w, step), AO_NEVER));
+    answer(w, step, NULL);
+    a = post(w, &TELL("tick/1", "tick.add"));
+    assert_null(turn_wake(turn_of(w, a)));
+    answer(w, a, NULL);
+    assert_true(is_out(w, step));
+}
+
+ACTOR_TEST(the_first_message_lets_the_first_step_wait)
+{
+    offer_usual(w);
+    uint64_t a = post(w, &TELL("tick/1", "tick.add"));
+    assert_null(turn_sleep(turn_of(w, a), AO_S(3)));
+    answer(w, a, "\x01");
+    uint64_t step = step_of(w, "tick/1");
+    assert_int_equal(world_state(w, step), JOB_DELAYED);
+    jobs_world_pass(w, AO_S(2));
+    assert_false(is_out(w, step));
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, step));
+    answer(w, step, NULL);
+}
+
+ACTOR_TEST(a_stopped_actor_is_not_stepped)
+{
+    offer_usual(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = step_of(w, "tick/1");
+    assert_true(is_out(w, step));
+    stop(w, "tick/1");
+    answer(w, step, "\x05");
+    has_state(w, "tick/1", "\x05", 2);
+    assert_int_equal(step_of(w, "tick/1"), 0);
+    start(w, "tick/1");
+    step = step_of(w, "tick/1");
+    assert_true(is_out(w, step));
+    assert_null(turn_sleep(turn_of(w, step), AO_NEVER));
+    answer(w, step, NULL);
+    stop(w, "tick/1"); /* asleep */
+    assert_int_equal(step_of(w, "tick/1"), 0);
+    start(w, "tick/1");
+    step = step_of(w, "tick/1");
+    assert_true(world_cancel(w, world_job(w, step))); /* by hand: that stops it */
+    if (world_run_of(w, step))
+        world_finish(world_run_of(w, step), "\xc0");
+    jobs_world_settle(w);
+    assert_int_equal(actor_stage(actor_of(w, "tick/1")), ACTOR_STOPPED);
+}
+
+ACTOR_TEST(a_step_that_fails_is_tried_again_and_then_given_time)
+{
+    offer_usual(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = step_of(w, "tick/1");
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(is_out(w, step));
+        fail_it(w, step, "FAILED");
+        if (i < 3)
+            jobs_world_pass(w, AO_S(5));
+    }
+    assert_int_equal(world_state(w, step), JOB_DEAD);
+    assert_int_equal(actor_stage(actor_of(w, "tick/1")), ACTOR_SLEEPING);
+    uint64_t next = step_of(w, "tick/1");
+    assert_true(next != 0 && next != step);
+    jobs_world_pass(w, AO_S(9));
+    assert_false(is_out(w, next));
+    jobs_world_pass(w, AO_S(2));
+    assert_true(is_out(w, next));
+    world_retry(w, world_job(w, step)); /* it has another one */
+    assert_int_equal(world_state(w, step), JOB_CANCELLED);
+    answer(w, next, NULL);
+}
+
+ACTOR_TEST(a_step_whose_numbers_end_is_followed_by_another)
+{
+    offer_usual(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = step_of(w, "tick/1");
+    world_job(w, step);
+    w->jobs->table.last->attempt = STEP_ATTEMPTS;
+    world_run_of(w, step)->run.attempt = STEP_ATTEMPTS;
+    answer(w, step, "\x02");
+    uint64_t next = step_of(w, "tick/1");
+    assert_true(next != step && is_out(w, next));
+    has_state(w, "tick/1", "\x02", 2);
+}
+
+/* --- What is shown --- */
+
+static struct operation *about(struct jobs_world *w, const struct operation_class *cls,
+                               const char *name)
+{
+    struct operation *op = world_operation(w, cls);
+    op->actor.name = span_text(name);
+    op->actor.with_state = true;
+    world_give(w, op);
+    return op;
+}
+
+ACTOR_TEST(an_actor_is_shown)
+{
+    offer_usual(w);
+    assert_int_equal(about(w, &operation_actor_get, "cart/1")->reply.error, ERGON_E_NOT_FOUND);
+    answer(w, tell(w, "cart/1"), "\x05");
+    stage_says(about(w, &operation_actor_get, "cart/1"), "'stage': 'sleeping'");
+    stage_says(about(w, &operation_actor_get, "cart/1"), "'state': 5");
+    uint64_t a = tell(w, "cart/1");
+    tell(w, "cart/1");
+    stage_says(about(w, &operation_actor_get, "cart/1"), "'method': 'cart.add', 'attempt': 1");
+    stage_says(about(w, &operation_actor_get, "cart/1"), "'waiting': 1");
+    stage_says(about(w, &operation_actor_explain, "cart/1"), "1 messages wait behind it");
+    stage_says(about(w, &operation_actor_stop, "cart/1"), "'stage': 'stopped'");
+    stage_says(about(w, &operation_actor_explain, "cart/1"), "is stopped: by actor.stop");
+    answer(w, a, NULL);
+    stage_says(about(w, &operation_actor_start, "cart/1"), "'stage': 'active'");
+    stage_says(about(w, &operation_actor_drop, "cart/1"), "stage");
+}
+
+static struct operation *list(struct jobs_world *w, uint32_t max, struct span cursor)
+{
+    struct operation *op = world_operation(w, &operation_actor_list);
+    op->actors.max = max;
+    op->actors.stage = -1;
+    op->actors.cursor = cursor;
+    world_give(w, op);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    return op;
+}
+
+ACTOR_TEST(all_are_listed_once_by_name)
+{
+    enum { COUNT = 25, PAGE = 10 };
+    struct span cursor = {0};
+    uint32_t seen = 0;
+    char name[32];
+    offer_usual(w);
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "cart/%u", i * 7 % COUNT + 100);
+        answer(w, tell(w, name), "\x01");
+    }
+    do {
+        struct operation *op = list(w, PAGE, cursor);
+        struct reader r = reader_of(operation_result(op));
+        struct span key, value;
+        uint32_t pairs, count;
+        assert_true(read_map(&r, &pairs) && read_text(&r, &key) && read_array(&r, &count));
+        for (uint32_t i = 0; i < count; i++, seen++) {
+            struct reader one;
+            assert_true(read_any(&r, &value));
+            one = reader_of(value);
+            assert_true(read_map(&one, &pairs) && read_text(&one, &key) && read_text(&one, &key));
+            snprintf(name, sizeof name, "cart/%u", seen + 100);
+            assert_true(span_is(key, name));
+        }
+        cursor = (struct span){0};
+        assert_true(read_text(&r, &key));
+        if (!read_nil(&r))
+            assert_true(read_text(&r, &cursor));
+    } while (cursor.len > 0);
+    assert_int_equal(seen, COUNT);
+}
+
+ACTOR_TEST(types_are_counted)
+{
+    struct operation *op = world_operation(w, &operation_actor_types);
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    tell(w, "cart/2");
+    stop(w, "cart/1");
+    world_give(w, op);
+    stage_says(
+        op, "'type': 'cart', 'schema': 1, 'steps': false, 'actors': 2, 'active': 1, 'stopped': 1");
+}
