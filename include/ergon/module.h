@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 4 };
+enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 5 };
 
 enum {
     ERGON_TASK_ID_SIZE = 33, /* bytes of the text, with the terminator */
@@ -79,7 +79,33 @@ enum ergon_handler_flags {
      * there is room for one.  Of others the server learns it by and by, and then waits, too. */
     ERGON_LARGE_RESULTS = 2,
     /* Nobody is shown the parameters of its submitted tasks, and no search finds them. */
-    ERGON_SECRET_PARAMS = 4
+    ERGON_SECRET_PARAMS = 4,
+    /* Of a method of an actor: it goes through no mailbox, so that it runs beside turns of the
+     * actor, and changes nothing. */
+    ERGON_READS = 8
+};
+
+/* A type of actors (since 1.5): methods that run for one actor, in turn, and have its state.  Each
+ * of them is named "type.method"; "type.step" is called by nobody, and steps an actor as long as it
+ * is neither asleep nor stopped.  Constant data of the module, for ever. */
+struct ergon_actor {
+    uint32_t size;    /* sizeof(struct ergon_actor) of who filled it */
+    const char *type; /* as a handler's name; type and method together have 64 bytes at most */
+    const struct ergon_handler *methods;
+    uint32_t count;
+    uint32_t schema;     /* of the states that these methods write */
+    uint32_t state_max;  /* bytes of a state, at most 1 MiB; 0: 64 KiB */
+    uint32_t retries;    /* of a message that is no call; 0: 3 */
+    uint64_t idle_ms;    /* how long an actor stays that nobody uses; 0: 5 minutes */
+    uint64_t timeout_ms; /* of an attempt; 0: 30 s */
+};
+
+/* Whose turn it is; valid as long as the task. */
+struct ergon_turn {
+    struct ergon_bytes actor; /* "type/key" */
+    struct ergon_bytes state; /* one MessagePack value; empty: it has none */
+    uint64_t version;         /* of the state */
+    uint32_t schema;          /* that the state was written with */
 };
 
 /* How a nested call ended.  Spans are valid until the next nested call of this task, or its end. */
@@ -242,6 +268,24 @@ struct ergon_host {
                         uint32_t count);
     bool (*result_values)(struct ergon_task *task, const char *letters,
                           const union ergon_value *values, uint32_t count);
+
+    /* --- Actors (since 1.5) --- */
+    /* During init: registers the methods, too.  0, or -1 as register_handler. */
+    int (*register_actor)(struct ergon_module *module, const struct ergon_actor *actor);
+    /* False: the task is no turn of an actor. */
+    bool (*turn)(struct ergon_task *task, struct ergon_turn *out);
+    /* What changes with the end of the turn, all of it or, if the task fails, nothing.  False: the
+     * task is failed already (BAD_CHANGES), since it is no turn, or only reads, or the state is too
+     * large, or no MessagePack value. */
+    bool (*state_set)(struct ergon_task *task, const void *value, size_t len);
+    bool (*state_int)(struct ergon_task *task, int64_t v);
+    bool (*state_bin)(struct ergon_task *task, const void *bytes, size_t len);
+    bool (*state_drop)(struct ergon_task *task);
+    /* Of a stepped actor: the next step is due after so many ns, or (UINT64_MAX) when it is woken;
+     * it is due now; it takes no more turns until it is started. */
+    bool (*sleep)(struct ergon_task *task, uint64_t ns);
+    bool (*wake)(struct ergon_task *task);
+    bool (*stop)(struct ergon_task *task, const char *why);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

@@ -47,7 +47,7 @@ ERGON_MODULE(demo_module, "demo", ERGON_VERSION)
     const struct demo_part failing = {&fail_handler, 1};
 
     return add(module, &failing) < 0 || add(module, &demo_waiting) < 0 ||
-                   add(module, &demo_lasting) < 0
+                   add(module, &demo_lasting) < 0 || demo_actors(module) < 0
                ? -1
                : 0;
 }

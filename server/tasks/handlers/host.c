@@ -818,6 +818,7 @@ static void fill(void)
     host_fill_calls(&table);
     host_fill_jobs(&table);
     host_fill_sems(&table);
+    host_fill_actors(&table);
     table.ao = &api;
 }
 

@@ -15,6 +15,9 @@ struct ergon_module {
     bool refused; /* a handler was; `error` says why */
 };
 
+/* The part of the table that is about actors (host_actor.c). */
+void host_fill_actors(struct ergon_host *to);
+
 const struct ergon_host *host_table(void); /* constant once it was asked for the first time */
 
 #endif
