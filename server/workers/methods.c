@@ -27,6 +27,7 @@ struct registration {
     bool context;
     enum { SECRET_UNSAID, SECRET_NONE, SECRET_ALL, SECRET_SOME } secret;
     struct span secret_names; /* SECRET_SOME: raw array */
+    struct span actors;       /* raw map; empty: not given */
 };
 
 static bool read_slots(struct reader *r, void *out)
@@ -117,6 +118,17 @@ static bool read_secret(struct reader *r, void *out)
     return read_any(r, &g->secret_names);
 }
 
+static bool read_actors(struct reader *r, void *out)
+{
+    struct span *raw = out;
+    struct reader before = *r;
+    uint32_t pairs;
+    if (!read_map(r, &pairs))
+        return false;
+    *r = before;
+    return read_any(r, raw);
+}
+
 static bool read_registration(struct rpc_request *rq, struct registration *g)
 {
     const struct option options[] = {
@@ -130,6 +142,7 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
         {"lease", read_lease, &g->lease, "a duration of at least \"1s\", or 0"},
         {"message", read_message, &g->message, "a number of bytes from 4096, or 0"},
         {"secret", read_secret, g, "true, false, or an array of its methods"},
+        {"actors", read_actors, &g->actors, "a map of types, each with a map of its options"},
     };
     struct span list;
     struct reader r;
@@ -148,9 +161,14 @@ static bool read_registration(struct rpc_request *rq, struct registration *g)
     }
     if (count == 2 && !rpc_read_options(rq, &r, options, sizeof options / sizeof *options))
         return false;
-    if (g->share == WORKER_SHARE_ALL || g->version.len > 0)
+    if (g->share != WORKER_SHARE_ALL && g->version.len == 0)
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "`share` is that of a version: say which");
+    else if (g->actors.len > 0 && (!g->context || conn_mode(rq->conn)->raw))
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS,
+                   "a worker of actors gets their states in the context: say context: true, and "
+                   "no `raw` in server.hello");
+    else
         return true;
-    rpc_refuse(rq, ERGON_E_BAD_PARAMS, "`share` is that of a version: say which");
     return false;
 }
 
@@ -196,7 +214,7 @@ static void offer(struct worker *w, struct span name, uint64_t hash)
 /* False: it was refused. */
 static bool take_methods(struct rpc_request *rq, struct registration *g, struct worker *w)
 {
-    uint8_t *at = (uint8_t *)(w->offers + g->count) + g->count; /* behind `secrets` */
+    uint8_t *at = (uint8_t *)(w->offers + g->count) + 2 * g->count; /* behind `of_actors` */
     struct span method;
 
     for (uint32_t i = 0; i < g->count; i++) {
@@ -279,7 +297,7 @@ static void put_in(struct worker_link *link, struct worker *w)
 /* In the link, without methods; NULL without memory. */
 static struct worker *worker_new(struct rpc_request *rq, const struct registration *g)
 {
-    size_t a_name = sizeof(struct span) + sizeof(struct worker_offer) + 1;
+    size_t a_name = sizeof(struct span) + sizeof(struct worker_offer) + 2;
     size_t size = sizeof(struct worker) + g->count * a_name + rq->params.len;
     struct worker *w = calloc(1, size);
     struct worker_link *link = w ? worker_link_of(rq->loop, rq->conn) : NULL;
@@ -323,7 +341,8 @@ static bool has_room(struct rpc_request *rq, const struct worker_link *link, uin
 }
 
 /* It is in the link; the worker loop's answer will come. */
-static enum ergon_error update(struct rpc_request *rq, struct worker *w)
+static enum ergon_error update(struct rpc_request *rq, struct worker *w,
+                               const struct worker_types *types)
 {
     const struct worker_executor_spec spec = {.methods = w->methods,
                                               .count = w->count,
@@ -335,6 +354,9 @@ static enum ergon_error update(struct rpc_request *rq, struct worker *w)
                                               .beside = w->next ? w->next->executor : NULL,
                                               .context = w->context,
                                               .secrets = w->secrets,
+                                              .of_actors = w->of_actors,
+                                              .types = types->of,
+                                              .type_count = types->count,
                                               .tally = conn_tally(rq->conn)};
 
     if (!conn_serve(rq->conn, true))
@@ -343,10 +365,10 @@ static enum ergon_error update(struct rpc_request *rq, struct worker *w)
     return w->executor ? ERGON_OK : ERGON_E_MEMORY;
 }
 
-static void start(struct rpc_request *rq, struct worker *w)
+static void start(struct rpc_request *rq, struct worker *w, const struct worker_types *types)
 {
     struct worker_link *link = w->link;
-    enum ergon_error error = update(rq, w);
+    enum ergon_error error = update(rq, w, types);
 
     if (error == ERGON_OK && worker_wait_new(rq, w))
         return;
@@ -362,6 +384,7 @@ static void start(struct rpc_request *rq, struct worker *w)
 void serve_worker_register(struct rpc_request *rq)
 {
     struct registration g = {.slots = 1, .share = WORKER_SHARE_ALL};
+    struct worker_types types = {0};
 
     if (!read_registration(rq, &g))
         return;
@@ -371,10 +394,12 @@ void serve_worker_register(struct rpc_request *rq)
     struct worker *w = worker_new(rq, &g);
     if (!w)
         rpc_refuse(rq, ERGON_E_MEMORY, "%s", error_meaning(ERGON_E_MEMORY));
-    else if (take_methods(rq, &g, w) && take_secrets(rq, &g, w))
-        start(rq, w);
+    else if (take_methods(rq, &g, w) && take_secrets(rq, &g, w) &&
+             worker_types_read(rq, g.actors, w, &types))
+        start(rq, w, &types);
     else
         worker_drop(w);
+    free(types.of);
 }
 
 /* --- worker.quiet, worker.resume --- */

@@ -3,7 +3,9 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "proto/error_value.h"
+#include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
+#include "server/tasks/turn.h"
 #include "server/workers/workers.h"
 
 static void take_result(struct task *t, struct span value, uint64_t most)
@@ -14,6 +16,23 @@ static void take_result(struct task *t, struct span value, uint64_t most)
         return; /* it has failed by that */
     memcpy(room, value.at, value.len);
     t->result_len = value.len;
+}
+
+/* [result, changes]: what a turn answers. */
+static void take_turn(struct task *t, struct span value, uint64_t most)
+{
+    struct reader r = reader_of(value);
+    struct span result, changes;
+    uint32_t count;
+    char text[160] = "a turn answers [result, changes], where changes are a map or nil";
+    bool good = read_array(&r, &count) && count == 2 && read_any(&r, &result) &&
+                read_any(&r, &changes) &&
+                turn_read_changes(t->attempt->turn, changes, text, sizeof text);
+
+    if (good)
+        take_result(t, result, most);
+    else
+        task_fail(t, ERGON_E_BAD_CHANGES, NULL, span_text(text));
 }
 
 /* "5s", or "5s: the disk is full"; false: it says no time. */
@@ -40,10 +59,14 @@ static void settle(struct worker_link *link, struct task *t, const struct envelo
 {
     struct worker *w = worker_of(link, t);
 
-    if (!envelope_is_error(e))
-        take_result(t, e->result, link->loop->shared->limits.scan.message_max);
-    else
+    uint64_t most = link->loop->shared->limits.scan.message_max;
+
+    if (envelope_is_error(e))
         take_error(t, e->error);
+    else if (task_is(t, TASK_ATTEMPT) && t->attempt->turn)
+        take_turn(t, e->result, most);
+    else
+        take_result(t, e->result, most);
     worker_executor_answer(w->executor, t);
     if (w->full && !conn_output_full(link->conn))
         worker_flushed(link->conn);

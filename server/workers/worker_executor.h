@@ -26,6 +26,7 @@
 #ifndef ERGON_WORKERS_EXECUTOR_H
 #define ERGON_WORKERS_EXECUTOR_H
 
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/task.h"
 
 struct worker_loop;
@@ -68,6 +69,12 @@ struct worker_port {
     void (*settled)(void *peer, struct worker_executor *r, bool open);
 };
 
+/* A type of actors that a registration offers. */
+struct worker_type {
+    struct span type;
+    struct actor_policy policy;
+};
+
 /* A registration; all is copied. */
 struct worker_executor_spec {
     const struct span *methods;
@@ -83,6 +90,10 @@ struct worker_executor_spec {
     struct tally *tally;
     /* What it says of the parameters of each method: enum worker_secret; NULL: of none. */
     const uint8_t *secrets;
+    /* What each method is of an actor: enum actor_method; NULL: none is one. */
+    const uint8_t *of_actors;
+    const struct worker_type *types; /* of these methods */
+    uint32_t type_count;
 };
 enum worker_secret { WORKER_SECRET_UNSAID, WORKER_SECRET_NO, WORKER_SECRET_YES };
 

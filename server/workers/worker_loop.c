@@ -295,9 +295,12 @@ static void check_flags(struct worker_loop *d)
 
 static struct worker_executor *new_executor(const struct worker_executor_spec *spec)
 {
-    size_t size = sizeof(struct worker_executor) + spec->count * sizeof(struct span);
+    size_t size = sizeof(struct worker_executor) + spec->count * sizeof(struct span) +
+                  spec->type_count * sizeof(struct worker_type);
     for (uint32_t i = 0; i < spec->count; i++)
-        size += spec->methods[i].len + (spec->secrets ? 1 : 0);
+        size += spec->methods[i].len + (spec->secrets ? 1 : 0) + (spec->of_actors ? 1 : 0);
+    for (uint32_t i = 0; i < spec->type_count; i++)
+        size += spec->types[i].type.len;
     size = (size + alignof(struct worker_executor) - 1) / alignof(struct worker_executor) *
            alignof(struct worker_executor);
     struct worker_executor *r = aligned_alloc(alignof(struct worker_executor), size);
@@ -306,18 +309,21 @@ static struct worker_executor *new_executor(const struct worker_executor_spec *s
 
 static void keep_methods(struct worker_executor *r, const struct worker_executor_spec *spec)
 {
-    r->methods = (struct span *)(r + 1);
+    r->types = (struct worker_type *)(r + 1);
+    r->type_count = spec->type_count;
+    r->methods = (struct span *)(r->types + spec->type_count);
     r->method_count = spec->count;
     uint8_t *at = (uint8_t *)(r->methods + spec->count);
-    for (uint32_t i = 0; i < spec->count; i++) {
-        struct span name = spec->methods[i];
-        if (name.len > 0)
-            memcpy(at, name.at, name.len);
-        r->methods[i] = span_of(at, name.len);
-        at += name.len;
-    }
+    for (uint32_t i = 0; i < spec->count; i++)
+        r->methods[i] = span_put(spec->methods[i], &at);
+    for (uint32_t i = 0; i < spec->type_count; i++)
+        r->types[i] =
+            (struct worker_type){span_put(spec->types[i].type, &at), spec->types[i].policy};
     if (spec->secrets)
         r->secrets = memcpy(at, spec->secrets, spec->count);
+    at += spec->secrets ? spec->count : 0;
+    if (spec->of_actors)
+        r->of_actors = memcpy(at, spec->of_actors, spec->count);
 }
 
 /* A task may run on any of its threads, and holds up nobody but its slot. */

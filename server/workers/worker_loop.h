@@ -63,6 +63,9 @@ struct worker_executor {
     char version[WORKER_VERSION_MAX + 1], name[WORKER_NAME_MAX + 1], host[WORKER_NAME_MAX + 1];
     struct span *methods; /* their names; in the same memory */
     uint8_t *secrets;     /* likewise: of each, enum worker_secret; NULL: nothing is said */
+    uint8_t *of_actors;   /* likewise: of each, enum actor_method; NULL: none is one of an actor */
+    struct worker_type *types; /* likewise; `type_count` of them */
+    uint32_t type_count;
 
     /* The worker loop's. */
     LIST_ENTRY(worker_executor) link; /* of its worker loop */

@@ -14,6 +14,7 @@
 #include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
+#include "server/tasks/turn.h"
 #include "server/workers/workers.h"
 
 enum {
@@ -77,15 +78,40 @@ static uint8_t *put_trace(uint8_t *p, const struct trace_link *link)
     return link->state.len > 0 ? put_span(put_text(p, "tracestate"), link->state) : p;
 }
 
+/* What a turn adds to the context: its pairs, and bytes, at most. */
+enum { TURN_PAIRS = 4, TURN_MAX = 64 + ACTOR_NAME_MAX };
+
+static const struct attempt_turn *turn_of(const struct task *t)
+{
+    return task_is(t, TASK_ATTEMPT) ? t->attempt->turn : NULL;
+}
+
+static size_t turn_bytes(const struct attempt_turn *turn)
+{
+    return !turn ? 0 : TURN_MAX + (turn->state ? turn->state->len : 0);
+}
+
+static uint8_t *put_turn(uint8_t *p, const struct attempt_turn *turn)
+{
+    struct span state = turn->state ? blob_bytes(turn->state) : span_text("\xc0");
+
+    p = put_span(put_text(p, "actor"), turn->actor);
+    p = enc_uint(put_text(p, "version"), turn->version);
+    p = enc_uint(put_text(p, "schema"), turn->schema);
+    p = put_text(p, "state");
+    return (uint8_t *)memcpy(p, state.at, state.len) + state.len;
+}
+
 /* {call, task, attempt, left, tenant}; of a plain call no task and no tenant; of one that belongs
- * to a trace {traceparent, tracestate}, too. */
+ * to a trace {traceparent, tracestate}, too; of a turn {actor, version, schema, state}. */
 static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, ao_time now)
 {
     const struct attempt *a = task_is(t, TASK_ATTEMPT) ? t->attempt : NULL;
     const struct task_trace *trace = task_trace(t);
+    const struct attempt_turn *turn = turn_of(t);
     char id[ID_TEXT_SIZE];
 
-    p = enc_map(p, !trace ? 5 : trace->link.state.len > 0 ? 7 : 6);
+    p = enc_map(p, (!trace ? 5u : trace->link.state.len > 0 ? 7u : 6u) + (turn ? TURN_PAIRS : 0u));
     p = enc_uint(put_text(p, "call"), number);
     p = put_text(p, "task");
     p = a ? put_span(p, span_text(id_text(a->id, id))) : enc_nil(p);
@@ -93,7 +119,8 @@ static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, a
     p = put_left(put_text(p, "left"), t, now);
     p = put_text(p, "tenant");
     p = a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
-    return trace ? put_trace(p, &trace->link) : p;
+    p = trace ? put_trace(p, &trace->link) : p;
+    return turn ? put_turn(p, turn) : p;
 }
 
 /* --- The request --- */
@@ -122,7 +149,7 @@ static bool send_long(struct worker *w, struct task *t, uint32_t number, struct 
     conn_commit(c, put_head(p, number, t->method->name, v.count + w->context));
     if (!conn_send_block(c, t, v.raw, keep))
         return false;
-    p = w->context ? conn_reserve(c, CONTEXT_MAX) : NULL;
+    p = w->context ? conn_reserve(c, CONTEXT_MAX + turn_bytes(turn_of(t))) : NULL;
     if (p)
         conn_commit(c, put_context(p, t, number, activator_now(w->link->loop->activator)));
     return p != NULL || !w->context;
@@ -138,7 +165,7 @@ static uint8_t *put_values(uint8_t *p, struct values v)
 static bool send_copied(struct worker *w, struct task *t, uint32_t number, struct values v)
 {
     struct connection *c = w->link->conn;
-    uint8_t *p = conn_reserve(c, HEAD_MAX + v.len + CONTEXT_MAX);
+    uint8_t *p = conn_reserve(c, HEAD_MAX + v.len + CONTEXT_MAX + turn_bytes(turn_of(t)));
 
     if (!p)
         return false;
@@ -157,16 +184,16 @@ static bool send_request(struct worker *w, struct task *t, uint32_t number, stru
 }
 
 /* At most. */
-static uint64_t request_bytes(const struct worker *w, struct values v)
+static uint64_t request_bytes(const struct worker *w, const struct task *t, struct values v)
 {
-    return v.len + HEAD_MAX + (w->context ? CONTEXT_MAX : 0);
+    return v.len + HEAD_MAX + (w->context ? CONTEXT_MAX + turn_bytes(turn_of(t)) : 0);
 }
 
 /* A worker that got a longer message than it takes would end the connection, and its other tasks
  * would be lost with this one. */
-static bool takes(const struct worker *w, struct values v)
+static bool takes(const struct worker *w, const struct task *t, struct values v)
 {
-    return w->message == 0 || request_bytes(w, v) <= w->message;
+    return w->message == 0 || request_bytes(w, t, v) <= w->message;
 }
 
 /* Not inline: its text would be room on the stack of each request. */
@@ -178,7 +205,7 @@ static __attribute__((noinline)) void fail_too_large(const struct worker *w, str
     snprintf(text, sizeof text,
              "the request has up to %" PRIu64 " bytes, and worker %s takes %" PRIu64
              " (its option `message`)",
-             request_bytes(w, v), worker_id(w, id), w->message);
+             request_bytes(w, t, v), worker_id(w, id), w->message);
     task_fail(t, ERGON_E_TOO_LARGE, NULL, span_text(text));
 }
 
@@ -214,7 +241,7 @@ static bool send_task(void *peer, struct worker_executor *r, struct task *t)
         return refuse(w);
     }
     struct values v = values_of(t->params, conn_mode(link->conn)->raw);
-    if (!takes(w, v)) {
+    if (!takes(w, t, v)) {
         fail_too_large(w, t, v);
         worker_executor_answer(r, t);
         return true;

@@ -75,11 +75,31 @@ static uint32_t sort_out(struct pool **pools, uint32_t count)
     return kept;
 }
 
+static unsigned of_actor(const struct worker_executor *r, uint32_t i)
+{
+    return r->of_actors ? r->of_actors[i] : 0;
+}
+
+/* A method of actors stays one, and what a module brings stays what it is. */
+static bool is_same_kind(struct worker_executor *r, const struct method *method, unsigned of_actor)
+{
+    if (method_actor(method) && !of_actor)
+        return refuse(r, ERGON_E_BAD_PARAMS,
+                      "\"%s\" is a method of actors: name its type in `actors`",
+                      method_name(method));
+    if (of_actor && !method_of_workers(method))
+        return refuse(r, ERGON_E_DENIED,
+                      "\"%s\" is a handler of the server's own, so workers cannot offer it for "
+                      "actors",
+                      method_name(method));
+    return true;
+}
+
 static bool join_group(struct manager *m, struct worker_executor *r, struct pool **pools)
 {
     struct method *method;
     for (uint32_t i = 0; i < r->method_count; i++) {
-        if (!find_method(m, r, r->methods[i], &method))
+        if (!find_method(m, r, r->methods[i], &method) || !is_same_kind(r, method, of_actor(r, i)))
             return false;
         pools[i] = method->attempts_pool;
     }
@@ -105,6 +125,43 @@ static void say_secrets(struct manager *m, const struct worker_executor *r)
         if (r->secrets[i] != WORKER_SECRET_UNSAID &&
             registry_intern(m->shared->plan.registry, r->methods[i], &method) == ERGON_OK)
             source->secret(source->arg, method, r->secrets[i] == WORKER_SECRET_YES);
+}
+
+/* The methods of this type among those of the worker, which become methods of actors.  Returns how
+ * many they are. */
+static uint32_t take_methods(struct manager *m, const struct worker_executor *r, struct span type,
+                             struct method **methods)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < r->method_count; i++) {
+        struct method *method = registry_find(m->shared->plan.registry, r->methods[i]);
+        if (!of_actor(r, i) || !span_equal(actor_type_of_method(r->methods[i]), type))
+            continue;
+        method_set_actor(method, of_actor(r, i));
+        methods[count++] = method;
+    }
+    return count;
+}
+
+/* Its methods are in the registry. */
+static bool say_types(struct manager *m, struct worker_executor *r)
+{
+    const struct job_source *source = &m->shared->source;
+    struct method **methods;
+    bool said = true;
+    if (r->type_count == 0)
+        return true;
+    if (!m->shared->has_source || !source->typed)
+        return refuse(r, ERGON_E_DENIED, "this server has no actors");
+    methods = malloc(r->method_count * sizeof *methods);
+    for (uint32_t i = 0; methods && said && i < r->type_count; i++) {
+        struct actor_offer offer = {
+            .type = r->types[i].type, .policy = r->types[i].policy, .methods = methods};
+        offer.count = take_methods(m, r, offer.type, methods);
+        said = source->typed(source->arg, &offer);
+    }
+    free(methods);
+    return (methods && said) || refuse(r, ERGON_E_MEMORY, "no memory for its actors");
 }
 
 static bool is_away(const struct worker_executor *r)
@@ -141,6 +198,10 @@ static bool join(struct manager *m, struct worker_executor *r)
     free(pools);
     if (!joined)
         return false;
+    if (!say_types(m, r)) {
+        worker_group_leave(m, r);
+        return false;
+    }
     LIST_INSERT_HEAD(&m->roster->members, &r->member, link);
     m->roster->member_count++;
     r->base.index = ++m->roster->workers;

@@ -56,6 +56,7 @@ struct worker {
     char name[WORKER_NAME_MAX + 1], version[WORKER_VERSION_MAX + 1], host[WORKER_NAME_MAX + 1];
     struct worker_offer *offers; /* as many, in the same memory */
     uint8_t *secrets;            /* likewise, enum worker_secret; NULL: it says nothing of them */
+    uint8_t *of_actors;          /* likewise, enum actor_method; NULL: none is one of an actor */
     struct span methods[];       /* their names, too */
 };
 
@@ -126,6 +127,17 @@ struct worker *worker_of(const struct worker_link *link, const struct task *t);
 struct worker_wait *worker_wait_new(struct rpc_request *rq, struct worker *w);
 /* All that wait for it are answered: with {worker, out}, or the error, if it is none. */
 void worker_answer_waits(struct worker *w, enum ergon_error error, const char *text);
+
+/* --- worker_types.c: the types of actors of a registration --- */
+
+struct worker_types {
+    struct worker_type *of; /* malloc'ed; names are the message's */
+    uint32_t count;
+};
+/* Reads the raw map, which may be empty, and marks the worker's methods (`of_actors`).  False: the
+ * request was refused.  types->of is the caller's to free either way. */
+bool worker_types_read(struct rpc_request *rq, struct span raw, struct worker *w,
+                       struct worker_types *types);
 
 /* --- worker_watch.c: does a peer keep its lease, and does it end tasks that nobody wants? --- */
 

@@ -106,7 +106,7 @@ ALSO = {
 # A room has two sides: these files read requests and answers on the loops, or are operations of the jobs, and may include what
 # the folder named here may.
 REQUESTS = {f"server/workers/{name}": "server/rpc" for name in (
-    "methods.c", "workers.h", "worker_answer.c", "worker_events.h", "worker_link.c", "worker_list.[ch]", "worker_port.c", "worker_watch.c")}
+    "methods.c", "workers.h", "worker_answer.c", "worker_events.h", "worker_link.c", "worker_list.[ch]", "worker_port.c", "worker_types.c", "worker_watch.c")}
 REQUESTS |= {f"server/jobs/{name}": "server/jobs" for name in ("*/operations.[ch]", "feed/feed_readers.[ch]")}
 OUTSIDE = ("include/", "examples/", "server/modules/")  # compiled by strangers, or as theirs: base/ is not for them
 PRIVATE = {"server/net/stream/tls_private.h": "server/net/stream/tls*.c"}  # so that no OpenSSL gets out through it

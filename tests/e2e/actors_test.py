@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""Actors: one message at a time, states that turns change, steps, sleep and stop, by handlers of the module demo and by a worker."""
+import unittest
+
+from bare_worker import Worker
+from harness import RemoteError, ServerTest, eventually
+
+
+class ActorsTest(ServerTest):
+    def code(self, method, *params):
+        with self.assertRaises(RemoteError) as caught:
+            self.client.call(method, *params)
+        return caught.exception.code
+
+    def actor(self, name):
+        return self.client.call("actor.get", name)
+
+    def worker(self, *methods, **options):
+        worker = Worker(self.server, *methods, context=True, **options)
+        self.addCleanup(worker.close)
+        return worker
+
+
+class Modules(ActorsTest):
+    def test_each_actor_has_a_state_of_its_own(self):
+        self.assertEqual([self.client.call("actor.call", "counter/a", "add", [n]) for n in (1, 2, 3)], [1, 3, 6])
+        self.assertEqual(self.client.call("actor.call", "counter/b", "add", [10]), 10)
+        self.assertEqual(self.client.call("actor.call", "counter/a", "get"), 6)
+        shown = self.actor("counter/a")
+        self.assertEqual((shown["stage"], shown["version"], shown["schema"], shown["state"]), ("sleeping", 3, 1, 6))
+
+    def test_messages_of_many_clients_are_one_after_another(self):
+        clients = [self.server.connect() for _ in range(8)]
+        ids = [(c, c.send("actor.call", "counter/many", "add", [1])) for _ in range(50) for c in clients]
+        sums = [c.result(i) for c, i in ids]
+        self.assertEqual(sorted(sums), list(range(1, 401)))
+        for client in clients:
+            client.close()
+
+    def test_tell_is_a_task(self):
+        told = self.client.call("actor.tell", "counter/told", "add", [5])
+        self.assertEqual(told["durable"], "none")
+        eventually(lambda: self.client.call("actor.call", "counter/told", "get") == 5, "the message is taken")
+        kept = self.client.call("task.submit", "counter.add", [2], {"actor": "counter/told", "keep": "1m"})["id"]
+        self.assertEqual(self.client.call("task.wait", kept)["ended"][0]["result"], 7)
+
+    def test_a_key_has_one_result_within_its_actor(self):
+        for _ in range(3):
+            self.assertEqual(self.client.call("actor.call", "counter/key", "add", [1], {"key": "k"}), 1)
+        self.assertEqual(self.client.call("actor.call", "counter/other", "add", [7], {"key": "k"}), 7)
+
+    def test_a_ticker_is_stepped_sleeps_and_is_woken(self):
+        self.client.call("actor.call", "ticker/t", "start", [3, "1ms"])
+        eventually(lambda: self.actor("ticker/t")["state"][0] == 0, "it has counted down")
+        shown = self.actor("ticker/t")
+        self.assertEqual((shown["stage"], shown["version"], shown["next"]), ("sleeping", 4, None))
+        self.client.call("actor.call", "ticker/t", "start", [2, "1h"])
+        eventually(lambda: self.actor("ticker/t")["next"], "it sleeps")
+        self.assertIn("next step is due", self.client.call("actor.explain", "ticker/t")["text"])
+        self.client.call("actor.wake", "ticker/t")
+        eventually(lambda: self.actor("ticker/t")["state"][0] == 0, "it has counted down")
+
+    def test_stop_start_drop(self):
+        self.client.call("actor.call", "counter/s", "add", [1])
+        self.assertEqual(self.client.call("actor.stop", "counter/s", {"reason": "sold out"}), {"stage": "stopped"})
+        self.assertEqual(self.code("actor.call", "counter/s", "add", [1]), "STOPPED")
+        told = self.client.call("actor.tell", "counter/s", "add", [1])["id"]
+        self.assertEqual(self.client.call("task.explain", told)["reason"], "stopped")
+        self.assertEqual((self.actor("counter/s")["stopped"], self.actor("counter/s")["waiting"]), ("sold out", 1))
+        self.client.call("actor.start", "counter/s")
+        eventually(lambda: self.client.call("actor.call", "counter/s", "get") == 2, "it goes on")
+        self.client.call("actor.drop", "counter/s")
+        self.assertEqual(self.code("actor.get", "counter/s"), "NOT_FOUND")
+        self.assertEqual(self.client.call("actor.call", "counter/s", "get"), 0)
+
+    def test_bad_input_is_refused_and_says_what_to_do(self):
+        for params in (["counter", "add"], ["counter/", "add"], ["/1", "add"], ["counter/" + 200 * "x", "add"], ["counter/1", ""],
+                       ["counter/1"], ["counter/1", "add", [1], {"durable": "fsync"}], ["counter/1", "add", [1], {"actor": "counter/2"}],
+                       ["ticker/1", "step"]):
+            self.assertEqual(self.code("actor.call", *params), "BAD_PARAMS", params)
+        for method in ("nothing/1", "nothing"), ("counter/1", "nothing"):
+            self.assertEqual(self.code("actor.call", *method), "NO_METHOD", method)
+        self.assertEqual(self.code("counter.add", 1), "BAD_PARAMS")
+        self.assertEqual(self.code("task.call", "counter.add", [1]), "BAD_PARAMS")
+        self.assertEqual(self.code("task.submit", "counter.add", [1]), "BAD_PARAMS")
+        self.assertEqual(self.code("task.submit", "echo", [1], {"actor": "counter/1", "durable": "none"}), "BAD_PARAMS")
+        self.assertEqual(self.code("task.submit", "counter.add", [1], {"actor": "ticker/1"}), "BAD_PARAMS")
+        self.assertEqual(self.code("actor.get", "counter/never"), "NOT_FOUND")
+        self.assertEqual(self.client.call("actor.list", {"prefix": "counter/never"})["actors"], [])
+
+    def test_list_and_types(self):
+        for n in range(30):
+            self.client.call("actor.call", f"counter/page-{n:02}", "add", [n])
+        names, cursor = [], None
+        while True:
+            page = self.client.call("actor.list", {"prefix": "counter/page-", "limit": 7} | ({"cursor": cursor} if cursor else {}))
+            names += [a["actor"] for a in page["actors"]]
+            cursor = page["next"]
+            if not cursor:
+                break
+        self.assertEqual(names, [f"counter/page-{n:02}" for n in range(30)])
+        for cursor in "", "7", "x:", "9:counter/", "99999:a", 7:
+            self.assertEqual(self.code("actor.list", {"cursor": cursor}), "BAD_PARAMS", cursor)
+        types = {t["type"]: t for t in self.client.call("actor.types")}
+        self.assertTrue(types["ticker"]["steps"] and not types["counter"]["steps"])
+
+
+class Workers(ActorsTest):
+    def carts(self, **options):
+        return self.worker("cart.add", "cart.total", slots=4, actors={"cart": {"schema": 2, "reads": ["total"]} | options})
+
+    def test_a_worker_gets_the_state_and_answers_changes(self):
+        worker = self.carts()
+        call = self.client.send("actor.call", "cart/42", "add", ["apple"])
+        number, method, (item, context) = worker.take()
+        self.assertEqual((method, item), ("cart.add", "apple"))
+        self.assertEqual({k: context[k] for k in ("actor", "version", "schema", "state", "attempt")},
+                         {"actor": "cart/42", "version": 0, "schema": 0, "state": None, "attempt": 1})
+        later = self.client.send("actor.call", "cart/42", "add", ["pear"])
+        reads = self.client.send("actor.call", "cart/42", "total")
+        other, method, _ = worker.take()  # goes through no mailbox
+        self.assertEqual(method, "cart.total")
+        worker.answer(other, [0, None])
+        self.assertEqual(self.client.result(reads), 0)
+        worker.answer(number, [1, {"state": {"items": ["apple"]}}])
+        self.assertEqual(self.client.result(call), 1)
+        number, _, (_, context) = worker.take()
+        self.assertEqual((context["state"], context["version"], context["schema"]), ({"items": ["apple"]}, 1, 2))
+        worker.answer(number, [2, {"drop": True}])
+        self.assertEqual(self.client.result(later), 2)
+        self.assertIsNone(self.actor("cart/42")["state"])
+
+    def test_changes_that_are_none_fail_the_turn(self):
+        worker = self.carts(state=100)
+        for answer in (1, [1], [1, 2], [1, {"stale": 1}], [1, {"state": 100 * "x"}], [1, {"sleep": False}], [1, {"state": 1, "drop": True}]):
+            call = self.client.send("actor.call", "cart/bad", "add", [1])
+            worker.answer(worker.take()[0], answer)
+            with self.assertRaises(RemoteError) as caught:
+                self.client.result(call)
+            self.assertEqual(caught.exception.code, "BAD_CHANGES", answer)
+        call = self.client.send("actor.call", "cart/bad", "total")
+        worker.answer(worker.take()[0], [1, {"state": 1}])
+        with self.assertRaises(RemoteError):
+            self.client.result(call)
+        call = self.client.send("actor.call", "cart/bad", "add", [1])
+        number, _, (_, context) = worker.take()
+        self.assertEqual((context["state"], context["version"]), (None, 0))
+        worker.answer(number, [1, None])
+        self.client.result(call)
+
+    def test_a_lost_worker_changes_nothing_and_the_message_goes_to_another(self):
+        first = self.carts()
+        told = self.client.call("actor.tell", "cart/lost", "add", ["apple"], {"keep": "1m"})["id"]
+        first.take()
+        second = self.carts()
+        first.close()
+        number, _, (_, context) = second.take()
+        self.assertEqual((context["attempt"], context["state"]), (2, None))
+        second.answer(number, ["done", {"state": 1}])
+        self.assertEqual(self.client.call("task.wait", told)["ended"][0]["result"], "done")
+
+    def test_what_a_registration_may_not_say(self):
+        for methods, options in ((["cart.add"], {"actors": {"order": {}}}), (["cart.add"], {"actors": {"cart": {"reads": ["gone"]}}}),
+                                 (["cart.add"], {"actors": {"cart": {"durable": "fsync"}}}), (["cart.add"], {"actors": {"cart": {"state": "2m"}}}),
+                                 (["cart.add"], {"actors": {"cart": {"wrong": 1}}}), (["cart.add"], {"actors": [1]})):
+            self.assertEqual(self.code("worker.register", methods, options | {"context": True}), "BAD_PARAMS", options)
+        self.assertEqual(self.code("worker.register", ["cart.add"], {"actors": {"cart": {}}}), "BAD_PARAMS")
+        self.assertEqual(self.code("worker.register", ["counter.add"], {"actors": {"counter": {}}, "context": True}), "DENIED")
+        self.carts()
+        self.assertEqual(self.code("worker.register", ["cart.add"]), "BAD_PARAMS")
+
+
+if __name__ == "__main__":
+    unittest.main()
