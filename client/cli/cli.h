@@ -128,8 +128,8 @@ struct command {
     bool parameters; /* its arguments are parameters, so that --string and --json-arg are known */
 };
 
-extern const struct command CALL, TASK, QUEUE, CRON, WORKER, SEM, EVENT, EVENTS, CONNECTION, AUDIT,
-    STORE, CLUSTER, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN, BENCH, SIM,
+extern const struct command CALL, TASK, QUEUE, CRON, WORKER, ACTOR, SEM, EVENT, EVENTS, CONNECTION,
+    AUDIT, STORE, CLUSTER, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN, BENCH, SIM,
     COMPLETION, DEBUG;
 
 /* The name of a command within its group: its last word. */

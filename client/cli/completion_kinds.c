@@ -10,7 +10,7 @@ enum completion_kind completion_kind_of_option(const char *option)
         enum completion_kind kind;
     } kinds[] = {
         {"method", KIND_METHODS},  {"context", KIND_CONTEXTS}, {"after", KIND_TASKS},
-        {"after-any", KIND_TASKS}, {"task", KIND_TASKS},
+        {"after-any", KIND_TASKS}, {"task", KIND_TASKS},       {"actor", KIND_ACTORS},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(option, kinds[i].name) == 0)
@@ -34,6 +34,9 @@ const char *const *completion_choices(const char *command, const char *option)
          "state",
          {"queued", "delayed", "waiting", "running", "parked", "done", "failed", "cancelled",
           "expired", "dead"}},
+        {"actor list", "stage", {"active", "sleeping", "stopped"}},
+        {"actor call", "durable", {"none"}},
+        {"actor tell", "durable", {"none"}},
         {"cron put", "overlap", {"skip", "allow", "replace"}},
         {"cron put", "catch-up", {"none", "one", "all"}},
         {"task submit", "durable", {"none", "async", "fsync", "replicated"}},
@@ -80,6 +83,15 @@ enum completion_kind completion_kind_of_argument(const char *command, int positi
         {"sem explain", KIND_SEMS, 0, -1},
         {"sem delete", KIND_SEMS, 0, -1},
         {"sem revoke", KIND_SEMS, 0, 0},
+        {"actor call", KIND_ACTORS, 0, 0},
+        {"actor tell", KIND_ACTORS, 0, 0},
+        {"actor get", KIND_ACTORS, 0, -1},
+        {"actor list", KIND_ACTORS, 0, 0},
+        {"actor explain", KIND_ACTORS, 0, -1},
+        {"actor start", KIND_ACTORS, 0, -1},
+        {"actor stop", KIND_ACTORS, 0, -1},
+        {"actor wake", KIND_ACTORS, 0, -1},
+        {"actor drop", KIND_ACTORS, 0, -1},
         {"cron delete", KIND_CRONS, 0, -1},
         {"cron pause", KIND_CRONS, 0, -1},
         {"cron resume", KIND_CRONS, 0, -1},

@@ -10,6 +10,7 @@ enum completion_kind {
     KIND_QUEUES,
     KIND_TASKS,
     KIND_SEMS,
+    KIND_ACTORS,
     KIND_CRONS,
     KIND_WORKERS,
     KIND_CONNECTIONS,

@@ -145,6 +145,7 @@ static void offer_of_server(struct offers *o, struct session *s, enum completion
         [KIND_QUEUES] = {"queue.list", NULL, "method"},
         [KIND_TASKS] = {"task.list", "tasks", "id"},
         [KIND_SEMS] = {"sem.list", NULL, "name"},
+        [KIND_ACTORS] = {"actor.list", "actors", "actor"},
         [KIND_CRONS] = {"cron.list", NULL, "name"},
         [KIND_WORKERS] = {"worker.list", "workers", "worker"},
         [KIND_CONNECTIONS] = {"connection.list", "connections", "id"},

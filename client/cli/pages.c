@@ -17,7 +17,7 @@ struct rest {
 static enum status collect(struct session *s, const struct paged_list *list, json_t *all,
                            struct rest *rest)
 {
-    char cursor[256] = "";
+    char cursor[512] = ""; /* that of actors has two names */
     do {
         json_t *page;
         uint64_t left = list->limit - json_array_size(all);

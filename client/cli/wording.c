@@ -7,8 +7,8 @@
 /* Methods of the wire, and the commands that are theirs where it is not "ergon GROUP NAME". */
 static const char *command_of(const char *method, size_t len, char *buf, size_t size)
 {
-    static const char *const groups[] = {"task.", "queue.", "cron.",       "worker.",
-                                         "sem.",  "event.", "connection.", NULL};
+    static const char *const groups[] = {"task.",  "queue.",      "cron.",  "worker.", "sem.",
+                                         "event.", "connection.", "actor.", NULL};
     static const struct {
         const char *method, *command;
     } others[] = {

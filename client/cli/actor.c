@@ -1,0 +1,459 @@
+/* ergon actor: states with a name, which take messages one at a time. */
+#include "client/cli/ask.h"
+#include "client/cli/contents.h"
+#include "client/cli/humanize.h"
+#include "client/cli/json.h"
+#include "client/cli/output.h"
+#include "client/cli/pages.h"
+#include "client/cli/params.h"
+#include "client/cli/table.h"
+#include "client/cli/task_options.h"
+#include "client/cli/trace.h"
+
+enum { ACTOR_TIMEOUT_MS = 10 * 1000, LIST_MAX = 1000 };
+
+/* ---- call, tell ---- */
+
+/* NULL, and a message was printed: an option or an argument is wrong, or there is no memory. */
+static struct ergon_request *message(const struct globals *g, const char *method,
+                                     const struct task_options *options, int argc, char **argv)
+{
+    struct pack p;
+    struct ergon_request *request = NULL;
+    json_t *map = task_options_map(options);
+    if (map == NULL)
+        return NULL;
+    trace_inherit(map);
+    pack_init(&p);
+    pack_array(&p, 4);
+    pack_str(&p, argv[0]);
+    pack_str(&p, argv[1]);
+    if (params_pack(&p.packer, &g->forms, argc - 2, argv + 2) && json_to_value(&p.packer, map) &&
+        !p.failed) {
+        struct span packed = pack_bytes(&p);
+        request = ergon_request_raw(method, (struct ergon_raw){packed.at, packed.len});
+    }
+    pack_fini(&p);
+    json_decref(map);
+    return request;
+}
+
+static enum status send_message(const struct globals *g, struct ergon_request *request,
+                                enum status (*print)(const struct globals *g, struct span result))
+{
+    struct session s;
+    struct span result;
+    if (request == NULL)
+        return STATUS_USAGE;
+    enum status status = session_open(&s, g, 0, false);
+    if (status != STATUS_OK) {
+        ergon_request_free(request);
+        return status;
+    }
+    status = session_ask(&s, request, &result);
+    if (status == STATUS_OK)
+        status = print(g, result);
+    session_close(&s);
+    return status;
+}
+
+static enum status print_answer(const struct globals *g, struct span result)
+{
+    return print_result(g, result, false);
+}
+
+static enum status print_id(const struct globals *g, struct span result)
+{
+    json_t *answer = json_from_value(result);
+    if (g->json)
+        return print_json(answer);
+    say("%s\n", json_text(answer, "id"));
+    json_decref(answer);
+    return STATUS_OK;
+}
+
+static enum status call(const struct globals *g, const void *options, int argc, char **argv)
+{
+    return send_message(g, message(g, "actor.call", options, argc, argv), print_answer);
+}
+
+static const struct command ACTOR_CALL = {
+    .name = "actor call",
+    .arguments = "TYPE/KEY METHOD [ARG...]",
+    .summary = "send a message to an actor and print its result",
+    .text = "METHOD is named without its type. An ARG is as with ergon call. If this program is\n"
+            "interrupted the message is cancelled, unless it has a --task-key.\n",
+    .examples = "  ergon actor call counter/eggs add 12\n"
+                "  ergon actor call --task-key line-2 cart/42 add pear 80\n",
+    .shared = TASK_OPTIONS,
+    .options_size = sizeof(struct task_options),
+    .arguments_min = 2,
+    .arguments_max = -1,
+    .parameters = true,
+    .run = call,
+};
+
+static enum status tell(const struct globals *g, const void *options, int argc, char **argv)
+{
+    return send_message(g, message(g, "actor.tell", options, argc, argv), print_id);
+}
+
+static const struct command ACTOR_TELL = {
+    .name = "actor tell",
+    .arguments = "TYPE/KEY METHOD [ARG...]",
+    .summary = "leave a message for an actor and print its id",
+    .text = "The message is a task: ergon task watch, wait and explain take the id.\n",
+    .examples = "  ergon actor tell counter/eggs add 12\n"
+                "  ergon actor tell --delay 1h cart/42 empty\n",
+    .shared = TASK_OPTIONS,
+    .options_size = sizeof(struct task_options),
+    .arguments_min = 2,
+    .arguments_max = -1,
+    .parameters = true,
+    .run = tell,
+};
+
+/* ---- about some actors ---- */
+
+struct actor_options {
+    const char *tenant; /* first: TENANT_OPTIONS fills it */
+    const char *reason;
+    bool reset;
+};
+
+static const struct option_spec TENANT_OPTIONS[] = {
+    {0, "tenant", "NAME", "whose it is; one's own", OPTION_TEXT,
+     offsetof(struct actor_options, tenant)},
+    {0},
+};
+
+static struct ergon_request *about(const char *method, const char *name, json_t *options,
+                                   const char *tenant)
+{
+    if (tenant != NULL)
+        json_object_set_new(options, "tenant", json_string(tenant));
+    return json_request(method, json_pack("[s, o]", name, options));
+}
+
+static enum status show_actor(const struct globals *g, json_t *answer)
+{
+    if (g->json)
+        return STATUS_OK;
+    contents_tidy(answer);
+    humanize(answer, now_ms());
+    object_print(answer, colour_wanted(g, stdout));
+    return STATUS_OK;
+}
+
+static enum status show_reason(const struct globals *g, json_t *answer)
+{
+    if (g->json)
+        return STATUS_OK;
+    print_text(json_text(answer, "text"));
+    puts("\n");
+    json_object_del(answer, "text");
+    return show_actor(g, answer);
+}
+
+/* The first status that is not good is that of all. */
+static enum status look(struct session *s, const char *method, const char *tenant, show_fn *show,
+                        int argc, char **argv)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < argc; i++) {
+        s->about = argc > 1 ? argv[i] : NULL;
+        json_t *options = show == show_actor ? json_pack("{s: b}", "state", 1) : json_object();
+        enum status one = ask_and_show(s, about(method, argv[i], options, tenant), show);
+        if (status == STATUS_OK)
+            status = one;
+    }
+    return status;
+}
+
+static enum status get(struct session *s, const void *options, int argc, char **argv)
+{
+    const struct actor_options *o = options;
+    return look(s, "actor.get", o->tenant, show_actor, argc, argv);
+}
+
+static const struct command ACTOR_GET = {
+    .name = "actor get",
+    .arguments = "TYPE/KEY...",
+    .summary = "show an actor: stage, version, state, mailbox",
+    .text = "The state is shown to those who may call all its methods, or see the parameters of\n"
+            "its tasks.\n",
+    .examples = "  ergon actor get counter/eggs\n"
+                "  ergon actor get counter/eggs -o json | jq .state\n",
+    .shared = TENANT_OPTIONS,
+    .options_size = sizeof(struct actor_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = get,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+    .repeats = true,
+};
+
+static enum status explain(struct session *s, const void *options, int argc, char **argv)
+{
+    const struct actor_options *o = options;
+    return look(s, "actor.explain", o->tenant, show_reason, argc, argv);
+}
+
+static const struct command ACTOR_EXPLAIN = {
+    .name = "actor explain",
+    .arguments = "TYPE/KEY...",
+    .summary = "say why an actor does what it does, and what waits for it",
+    .text = "For one message: ergon task explain.\n",
+    .examples = "  ergon actor explain counter/eggs\n",
+    .shared = TENANT_OPTIONS,
+    .options_size = sizeof(struct actor_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = explain,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+};
+
+/* ---- start, stop, wake, drop ---- */
+
+static json_t *steering(const struct actor_options *o)
+{
+    json_t *map = json_object();
+    if (o->reason != NULL)
+        json_object_set_new(map, "reason", json_string(o->reason));
+    if (o->reset)
+        json_object_set_new(map, "reset", json_true());
+    return map;
+}
+
+static enum status steer_one(struct session *s, const char *method, const struct actor_options *o,
+                             const char *name)
+{
+    json_t *answer;
+    enum status status = ask_json(s, about(method, name, steering(o), o->tenant), &answer);
+    if (status != STATUS_OK)
+        return status;
+    if (s->globals->json)
+        return print_json(answer);
+    if (output_is_names())
+        say("%s\n", name);
+    else if (!s->globals->quiet)
+        say("%s  %s\n", name, json_text(answer, "stage"));
+    json_decref(answer);
+    return STATUS_OK;
+}
+
+static enum status steer(struct session *s, const char *method, const void *options, int argc,
+                         char **argv)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < argc; i++) {
+        s->about = argc > 1 ? argv[i] : NULL;
+        enum status one = steer_one(s, method, options, argv[i]);
+        if (status == STATUS_OK)
+            status = one;
+    }
+    return status;
+}
+
+static enum status start(struct session *s, const void *options, int argc, char **argv)
+{
+    return steer(s, "actor.start", options, argc, argv);
+}
+
+static const struct option_spec START_OPTIONS[] = {
+    {0, "reset", NULL, "without a state", OPTION_FLAG, offsetof(struct actor_options, reset)},
+    {0},
+};
+
+static const struct command ACTOR_START = {
+    .name = "actor start",
+    .arguments = "TYPE/KEY...",
+    .summary = "let a stopped actor go on",
+    .text = "Its messages run again, in their order. Prints the stage.\n",
+    .examples = "  ergon actor start twin/boiler-7\n"
+                "  ergon actor start --reset twin/boiler-7\n",
+    .options = START_OPTIONS,
+    .shared = TENANT_OPTIONS,
+    .options_size = sizeof(struct actor_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = start,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+};
+
+static enum status stop(struct session *s, const void *options, int argc, char **argv)
+{
+    return steer(s, "actor.stop", options, argc, argv);
+}
+
+static const struct option_spec STOP_OPTIONS[] = {
+    {0, "reason", "TEXT", "what callers are told", OPTION_TEXT,
+     offsetof(struct actor_options, reason)},
+    {0},
+};
+
+static const struct command ACTOR_STOP = {
+    .name = "actor stop",
+    .arguments = "TYPE/KEY...",
+    .summary = "let an actor run no message until ergon actor start",
+    .text = "What runs goes on. Callers are answered STOPPED, other messages wait.\n",
+    .examples = "  ergon actor stop --reason 'wrong prices' cart/42\n",
+    .options = STOP_OPTIONS,
+    .shared = TENANT_OPTIONS,
+    .options_size = sizeof(struct actor_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = stop,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+};
+
+static enum status wake(struct session *s, const void *options, int argc, char **argv)
+{
+    return steer(s, "actor.wake", options, argc, argv);
+}
+
+static const struct command ACTOR_WAKE = {
+    .name = "actor wake",
+    .arguments = "TYPE/KEY...",
+    .summary = "end the sleep of a stepped actor",
+    .text = "Its next step comes now. An actor that is not stepped stays as it is.\n",
+    .examples = "  ergon actor wake ticker/tea\n",
+    .shared = TENANT_OPTIONS,
+    .options_size = sizeof(struct actor_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = wake,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+};
+
+static enum status drop(struct session *s, const void *options, int argc, char **argv)
+{
+    return steer(s, "actor.drop", options, argc, argv);
+}
+
+static const struct command ACTOR_DROP = {
+    .name = "actor drop",
+    .arguments = "TYPE/KEY...",
+    .summary = "forget an actor, with its state and its messages",
+    .text = "Its messages are cancelled; what runs changes nothing any more.\n",
+    .examples = "  ergon actor drop cart/42\n",
+    .shared = TENANT_OPTIONS,
+    .options_size = sizeof(struct actor_options),
+    .arguments_min = 1,
+    .arguments_max = -1,
+    .talk = drop,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+};
+
+/* ---- list, types ---- */
+
+struct list_options {
+    const char *tenant; /* first: TENANT_OPTIONS fills it */
+    const char *type, *stage;
+    uint64_t limit;
+    const char *prefix; /* the argument */
+};
+
+static const struct option_spec LIST_OPTIONS[] = {
+    {0, "type", "TYPE", "of this type", OPTION_TEXT, offsetof(struct list_options, type)},
+    {0, "stage", "STAGE", "active, sleeping or stopped", OPTION_TEXT,
+     offsetof(struct list_options, stage)},
+    {'n', "limit", "N", "how many at most; 1000", OPTION_NUMBER,
+     offsetof(struct list_options, limit)},
+    {0},
+};
+
+static const struct list_options LIST_DEFAULTS = {.limit = LIST_MAX};
+
+static struct ergon_request *ask_page(const void *options, uint64_t limit, const char *cursor)
+{
+    const struct list_options *o = options;
+    json_t *map = json_pack("{s:s*, s:s*, s:s*, s:s*, s:s*, s:I}", "type", o->type, "prefix",
+                            o->prefix, "stage", o->stage, "tenant", o->tenant, "cursor", cursor,
+                            "limit", (json_int_t)limit);
+    return json_request("actor.list", json_pack("[o]", map));
+}
+
+static json_t *row_of(const json_t *actor)
+{
+    static const char *const columns[] = {"actor",   "stage",  "version", "waiting",
+                                          "stopped", "tenant", NULL};
+    return table_row(actor, columns);
+}
+
+static enum status list(struct session *s, const void *options, int argc, char **argv)
+{
+    static const char *const columns[] = {"actor",   "stage",  "version", "waiting",
+                                          "stopped", "tenant", NULL};
+    struct list_options o = *(const struct list_options *)options;
+    const struct paged_list actors = {.key = "actors",
+                                      .none = "no actors",
+                                      .options = &o,
+                                      .limit = o.limit,
+                                      .ask = ask_page,
+                                      .row_of = row_of,
+                                      .columns = columns};
+    o.prefix = argc > 0 ? argv[0] : NULL;
+    return pages_show(s, &actors);
+}
+
+static const struct command ACTOR_LIST = {
+    .name = "actor list",
+    .arguments = "[PREFIX]",
+    .summary = "list the actors, by name",
+    .text = "PREFIX is the begin of their names. Prints a table: how often the state has changed\n"
+            "(version), how many messages wait, and why it is stopped.\n",
+    .examples = "  ergon actor list cart/eu-\n"
+                "  ergon actor list --stage stopped\n",
+    .options = LIST_OPTIONS,
+    .shared = TENANT_OPTIONS,
+    .options_size = sizeof(struct list_options),
+    .defaults = &LIST_DEFAULTS,
+    .arguments_max = 1,
+    .talk = list,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+    .repeats = true,
+};
+
+static struct ergon_request *ask_types(void)
+{
+    return ergon_request_raw("actor.types", (struct ergon_raw){NULL, 0});
+}
+
+static enum status show_types(const struct globals *g, json_t *answer)
+{
+    static const char *const columns[] = {"type",  "actors", "active", "stopped",
+                                          "steps", "schema", NULL};
+    if (g->json)
+        return STATUS_OK;
+    if (json_array_size(answer) > 0)
+        table_print(answer, columns, 0, colour_wanted(g, stdout));
+    else if (!g->quiet)
+        notice("no types of actors");
+    return STATUS_OK;
+}
+
+static const struct command ACTOR_TYPES = {
+    .name = "actor types",
+    .arguments = "",
+    .summary = "list the types of actors, and how many actors they have",
+    .text = "A type is there once a module or a worker has offered it.\n",
+    .examples = "  ergon actor types\n",
+    .ask = ask_types,
+    .show = show_types,
+    .timeout_ms = ACTOR_TIMEOUT_MS,
+    .repeats = true,
+};
+
+static const struct command *const PARTS[] = {
+    &ACTOR_CALL, &ACTOR_TELL, &ACTOR_GET,   &ACTOR_LIST, &ACTOR_EXPLAIN, &ACTOR_START, &ACTOR_STOP,
+    &ACTOR_WAKE, &ACTOR_DROP, &ACTOR_TYPES, NULL};
+
+const struct command ACTOR = {
+    .name = "actor",
+    .summary = "actors: states with a name, one message at a time",
+    .text = "An actor is made by its first message, and is kept in memory.\n",
+    .examples = "  ergon actor call counter/eggs add 12\n"
+                "  ergon actor get counter/eggs\n",
+    .parts = PARTS,
+};
