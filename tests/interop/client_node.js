@@ -13,7 +13,7 @@ const { promisify } = require('util');
 const ergonClient = require('ergon-client');
 const { encode, Scanner } = require('ergon-client/lib/msgpack');
 const { KINDS } = require('ergon-client/lib/options');
-const { Again, Client, Ext, ErgonError, Permanent, connect } = ergonClient;
+const { Actor, Again, Client, Ext, ErgonError, Permanent, connect, turn } = ergonClient;
 
 const { ERGON_URL: URL, ERGON_CA: ca, ERGON_TOKEN: token, ...env } = process.env;
 
@@ -275,6 +275,54 @@ const scenarios = {
         assert.deepStrictEqual(options('CallOptions'), [...OPTIONS.call].sort());
         assert.deepStrictEqual(options('WorkOptions'), [...OPTIONS.work].sort());
         assert.deepStrictEqual(options('SemOptions'), [...OPTIONS.sem].sort());
+    },
+
+    /** A class is a type of actors. */
+    actors: async () => {
+        class Cart extends Actor {
+            static type = { schema: 2, reads: ['total'], stateMax: '1k', idle: '1m' };
+            add(sku, cents) {
+                (this.state.items ??= {})[sku] = cents;
+                return Object.keys(this.state.items).length;
+            }
+            async total() { return Object.values(this.state.items ?? {}).reduce((sum, cents) => sum + cents, 0); }
+            spoil() { this.state.items = null; throw new Permanent('spoiled'); }
+            empty() { this.drop(); }
+            upgrade(state) { return { items: state }; }
+        }
+        class Twin extends Actor {
+            report(value) { this.state.value = value; this.wake(); }
+            step() { this.state.steps = (this.state.steps ?? 0) + 1; this.sleep(); }
+        }
+        assert.deepStrictEqual(await turn(Cart, { items: { a: 1 } }, 'add', ['b', 2]), { result: 2, state: { items: { a: 1, b: 2 } }, changes: {} });
+        assert.deepStrictEqual((await turn(Cart, { a: 1 }, 'add', ['b', 2], { schema: 1 })).state, { items: { a: 1, b: 2 } });
+        assert.deepStrictEqual(await turn(Cart, { items: {} }, 'empty'), { result: null, state: null, changes: { drop: true } });
+        await fails('AGAIN', turn(Cart, {}, 'total', [], { schema: 3 }));
+        const [host, ergon] = [await connect(URL), await connect(URL)];
+        await assert.rejects(host.work({}, { actors: { cart: class extends Actor { static type = { reads: ['gone'] }; } } }), /'gone'/);
+        await assert.rejects(host.work({}, { actors: { cart: class extends Actor { static type = { state: 1 }; } } }), /stateMax/);
+        const working = host.work({}, { actors: { cart: Cart, twin: Twin }, slots: 2, signals: false });
+        while (!(await ergon.call('actor.types')).some(({ type }) => type === 'cart')) await ergon.call('echo');
+        const cart = ergon.actor('cart/7');
+        assert.strictEqual(await cart.call('add', ['apple', 120]), 1);
+        assert.strictEqual(await cart.call('add', ['pear', 80], { key: 'line-2' }), 2);
+        assert.strictEqual(await cart.call('add', ['pear', 1000], { key: 'line-2' }), 2);
+        assert.strictEqual(await cart.call('total'), 200);
+        assert.strictEqual(await (await cart.tell('add', ['plum', 1], { keep: '1m' })).wait(), 3);
+        await fails('PERMANENT', cart.call('spoil'));
+        await fails('BAD_CHANGES', cart.call('add', ['x'.repeat(2000), 1]));
+        const { state, version, schema } = await cart.get();
+        assert.deepStrictEqual([state, version, schema], [{ items: { apple: 120, pear: 80, plum: 1 } }, 3, 2]);
+        assert.strictEqual(await cart.stop({ reason: 'closed' }), 'stopped');
+        await fails('STOPPED', cart.call('total'));
+        assert.deepStrictEqual([await cart.start(), await cart.wake(), await cart.drop()], ['sleeping', 'sleeping', 'sleeping']);
+        await fails('NOT_FOUND', cart.explain());
+        const twin = ergon.actor('twin/7');
+        await twin.call('report', [5]);
+        for (let found = {}; found.stage !== 'sleeping' || found.state.steps !== 1;) found = await twin.get();
+        host.stop();
+        await working;
+        await Promise.all([host.close(), ergon.close()]);
     },
 
     /** A server that knows no `host` is asked without; what the caller asks for is not left out. */

@@ -64,6 +64,9 @@ class Node(clients.Clients, unittest.TestCase):
     def test_the_types_name_what_there_is(self):
         self.play("types", self.unix, types=os.path.join(MODULES, "ergon-client", "lib", "client.d.ts"))
 
+    def test_a_class_is_a_type_of_actors(self):
+        self.play("actors", self.unix)
+
     def test_an_older_server_is_not_told_the_host(self):
         self.play("older", self.unix)
 

@@ -7,13 +7,14 @@ import queue
 import socket
 import sys
 import threading
+import time
 import unittest
 from datetime import datetime, timedelta, timezone
 
 import msgpack
 
 import ergon_client
-from ergon_client import aio, failure, serving
+from ergon_client import aio, failure, serving, testing
 
 URL = os.environ["ERGON_URL"]
 CA = os.environ.get("ERGON_CA")
@@ -830,6 +831,93 @@ async def restart():
         await asyncio.to_thread(ask_stage, "kill")
         await fails("BROKEN", call)
         await fails("TIMEOUT", ergon.call("echo", 1, timeout=0.2))  # it waits for a connection
+
+
+class Cart(ergon_client.Actor):
+    schema, reads, state_max, idle = 2, {"total"}, "1k", timedelta(minutes=1)
+
+    def add(self, sku, cents):
+        self.state.setdefault("items", {})[sku] = cents
+        return len(self.state["items"])
+
+    def total(self):
+        self.state["never"] = "kept"
+        return sum(self.state.get("items", {}).values())
+
+    def spoil(self):
+        self.state["items"] = None
+        raise ergon_client.Permanent("spoiled")
+
+    def empty(self):
+        self.drop()
+
+    def upgrade(self, state, schema):
+        return {"items": state}
+
+
+class Twin(ergon_client.Actor):
+    async def report(self, value):
+        self.state["value"] = value
+        self.wake()
+
+    async def step(self):
+        self.state["steps"] = self.state.get("steps", 0) + 1
+        self.sleep()
+
+
+async def actors():
+    """A class is a type of actors: of functions that block, and of coroutine functions."""
+    turn = testing.turn
+    check.assertEqual(turn(Cart, {"items": {"a": 1}}, "add", "b", 2), (2, {"items": {"a": 1, "b": 2}}, {}))
+    check.assertEqual(turn(Cart, {"a": 1}, "add", "b", 2, schema=1).state, {"items": {"a": 1, "b": 2}})
+    check.assertEqual(turn(Cart, {"items": {}}, "empty"), (None, None, {"drop": True}))
+    check.assertEqual(turn(Cart, None, "total"), (0, None, {}))
+    with check.assertRaises(ergon_client.Again):
+        turn(Cart, {}, "total", schema=3)
+    with check.assertRaisesRegex(ergon_client.RemoteError, "sku"):
+        turn(Cart, {}, "add")
+    with check.assertRaisesRegex(ValueError, "'gone'"):
+        await aio.Client(URL).work(actors={"cart": type("Wrong", (ergon_client.Actor,), {"reads": ["gone"]})})
+    with ergon_client.Client(URL) as host, ergon_client.Client(URL) as ergon:
+        working = asyncio.create_task(asyncio.to_thread(host.work, actors={"cart": Cart}, slots=2))
+        await asyncio.to_thread(carts, ergon)
+        host.stop()
+        await working
+    async with aio.Client(URL) as host, aio.Client(URL) as ergon:
+        working = asyncio.create_task(host.work(actors={"twin": Twin}))
+        twin = ergon.actor("twin/1")
+        await ready(ergon, "twin")
+        await twin.call("report", 7)
+        while (found := await twin.get())["state"].get("steps") != 1 or found["stage"] != "sleeping":
+            await asyncio.sleep(0.01)
+        check.assertEqual((found["state"], found["next"], found["turn"]), ({"value": 7, "steps": 1}, None, None))
+        check.assertEqual(await twin.stop("enough"), "stopped")
+        await fails("STOPPED", twin.call("report", 8))
+        host.stop()
+        await working
+
+
+async def ready(ergon, kind):
+    while kind not in [each["type"] for each in await ergon.call("actor.types")]:
+        await asyncio.sleep(0.01)
+
+
+def carts(ergon):
+    while "cart" not in [each["type"] for each in ergon.call("actor.types")]:
+        time.sleep(0.01)
+    cart = ergon.actor("cart/42")
+    check.assertEqual([cart.call("add", "apple", 120), cart.call("add", "pear", 80, key="line-2"), cart.call("total")], [1, 2, 200])
+    check.assertEqual(cart.call("add", "pear", 1000, key="line-2"), 2)
+    check.assertEqual(cart.tell("add", "plum", 1, keep="1m").wait(), 3)
+    for wrong in ("spoil",), ("add", 1), ("add", "x" * 2000, 1):
+        with check.assertRaises(ergon_client.RemoteError):
+            cart.call(*wrong)
+    found = cart.get()
+    check.assertEqual((found["state"], found["version"], found["schema"]), ({"items": {"apple": 120, "pear": 80, "plum": 1}}, 3, 2))
+    check.assertEqual((cart.call("empty"), cart.get()["state"], cart.explain()["reason"]), (None, None, "sleep"))
+    check.assertEqual([cart.stop("closed"), cart.start(), cart.wake(), cart.drop()], ["stopped", "sleeping", "sleeping", "sleeping"])
+    with check.assertRaises(ergon_client.RemoteError):
+        cart.get()
 
 
 if __name__ == "__main__":

@@ -99,6 +99,9 @@ class Python(clients.Clients, unittest.TestCase):
     def test_the_host_of_a_worker(self):
         self.play("hosts", self.unix)
 
+    def test_a_class_is_a_type_of_actors(self):
+        self.play("actors", self.unix)
+
     def test_each_kind_of_time_and_task(self):
         self.play("times", self.unix)
 

@@ -6,7 +6,7 @@ from typing import Any, Optional, Union, assert_type
 
 import ergon_client
 from ergon_client import ConnectionEvent, RemoteError, Task, aio
-from ergon_client.testing import effect, simulate
+from ergon_client.testing import effect, simulate, turn
 
 
 def told(event: ConnectionEvent) -> None:
@@ -25,6 +25,18 @@ async def triple(context: Any, number: int) -> int:
     return 3 * number
 
 
+class Counter(ergon_client.Actor):
+    reads = {"get"}
+
+    def add(self, n: int) -> int:
+        self.state = (self.state or 0) + n
+        self.sleep(timedelta(hours=1))
+        return int(self.state)
+
+    def get(self) -> int:
+        return int(self.state)
+
+
 def blocking() -> None:
     with ergon_client.Client("unix:///socket", timeout="5s", on_connect=told, backoff=(0.1, timedelta(seconds=5))) as ergon:
         assert_type(ergon, ergon_client.Client)
@@ -41,6 +53,11 @@ def blocking() -> None:
             assert_type(event, dict[str, Any])
         ergon.cron_put("nightly", "@daily", "hash", 1, jitter=60, zone="Europe/Berlin")
         ergon.work({"double": double}, slots=2, lease="10s", secret=["double"])
+        ergon.work(actors={"counter": Counter})
+        ergon.work(actors={"counter": Counter()})  # error
+        assert_type(ergon.actor("counter/1").tell("add", 1, key="k"), Task)
+        assert_type(ergon.actor("counter/1").stop("enough"), str)
+        assert_type(turn(Counter, 1, "add", 2).changes, dict[str, Any])
         ergon.submit("hash", timeout=5)  # error
         ergon.submit("hash", prioritee=5)  # error
         ergon.submit("hash", delay=datetime.now())  # error

@@ -174,6 +174,8 @@ export class Context {
     /** The trace that it belongs to, as W3C Trace Context writes it, or null. */
     traceparent: string | null;
     tracestate: string | null;
+    /** Of a message to an actor what the server says of it; else null. */
+    turn: { actor: string; version: number; schema: number; state: any } | null;
     /** Milliseconds to the deadline, or null. */
     readonly left: number | null;
     /**
@@ -206,6 +208,8 @@ export interface WorkOptions {
      * fails with BAD_PARAMS.
      */
     secret?: boolean | string[];
+    /** Types of actors: classes by the type's name. */
+    actors?: Record<string, typeof Actor>;
     /** In this time the server must hear of this process, and not of its kernel alone. */
     lease?: Duration;
     /** What handlers have in the end; "30s". */
@@ -304,6 +308,8 @@ export class Client extends EventEmitter {
      * does not want what is offered (DENIED: who may offer what), or the token; whatever is wrong later it goes on.
      */
     work(handlers: Record<string, Handler>, options?: WorkOptions): Promise<void>;
+    /** An actor, by its name, "TYPE/KEY". */
+    actor(name: string): ActorRef;
     /** Ends work(). */
     stop(): void;
     /** Permits of a semaphore. NOT_FOUND: there is no such semaphore; BAD_PARAMS: there are not so many permits. */
@@ -341,6 +347,72 @@ export class Client extends EventEmitter {
     ): Promise<{ ended: any[]; open: string[] }>;
     /** The events of a task from number `from` (1) on, as they happen, until it has ended; none is missed or told twice. */
     watch(task: TaskId, options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
+}
+
+/** The policy of a type of actors; what is not set is as docs/actors.md says. */
+export interface ActorType {
+    /** The number of the form of its states. */
+    schema?: number;
+    /** Methods that change nothing and wait for no other message. */
+    reads?: Iterable<string>;
+    idle?: Duration;
+    retries?: number;
+    callRetries?: number;
+    backoff?: Duration;
+    backoffMax?: Duration;
+    timeout?: Duration;
+    messages?: number;
+    mailbox?: number | string;
+    stateMax?: number | string;
+}
+
+/**
+ * A type of actors is a class that extends this; its methods are those of the actors, an object is one turn. What a method leaves
+ * in `state` is the new state when it returns. `step` is called by nobody: the server calls it again and again, unless it sleeps.
+ */
+export class Actor {
+    static type: ActorType;
+    name: string;
+    version: number;
+    /** {} if the actor has none. */
+    state: any;
+    context: Context;
+    /** The state in the form of `schema`, made of one with an older number; called before the method. */
+    upgrade(state: any, schema: number): any;
+    /** The next step comes after so long; without a duration when the actor is woken. */
+    sleep(duration?: Duration): void;
+    /** The next step comes now, if the actor sleeps. */
+    wake(): void;
+    /** The actor runs no message until it is started. */
+    stop(why: string): void;
+    /** The actor has no state any more. */
+    drop(): void;
+}
+
+/** Runs one message without a server, for tests. `schema`: that of the state; the class's. */
+export function turn(
+    kind: typeof Actor,
+    state: any,
+    method: string,
+    params?: any[],
+    options?: { schema?: number; name?: string },
+): Promise<{ result: any; state: any; changes: Record<string, any> }>;
+
+/** An actor of the server. */
+export class ActorRef {
+    name: string;
+    /** The result of a message. One with a `key` is sent again after a broken connection. */
+    call(method: string, params?: any[], options?: TaskOptions & CallOptions): Promise<any>;
+    /** Leaves a message. */
+    tell(method: string, params?: any[], options?: TaskOptions & SubmitOwn): Promise<Task>;
+    get(options?: CallOptions & { state?: boolean }): Promise<any>;
+    /** The same with `reason` and `text`. */
+    explain(options?: CallOptions): Promise<any>;
+    /** These four return the stage. */
+    start(options?: CallOptions & { reset?: boolean }): Promise<string>;
+    stop(options?: CallOptions & { reason?: string }): Promise<string>;
+    wake(options?: CallOptions): Promise<string>;
+    drop(options?: CallOptions): Promise<string>;
 }
 
 /** A task that the server keeps. */

@@ -2,6 +2,7 @@
 'use strict';
 
 const events = require('events');
+const { Actor, turn } = require('./actors');
 const { Again, ErgonError, Permanent, named } = require('./errors');
 const { Ext } = require('./msgpack');
 const { News, logOf } = require('./news');
@@ -447,6 +448,10 @@ class Client extends events.EventEmitter {
         return new Task(this, idOf(id), {});
     }
 
+    actor(name) {
+        return new ActorRef(this, name);
+    }
+
     async wait(tasks, options = {}) {
         const { any = false, result = true } = check(options, OPTIONS.wait, 'wait()');
         const ids = idsOf(tasks);
@@ -609,9 +614,59 @@ class Task {
     }
 }
 
+class ActorRef {
+    #client;
+
+    constructor(client, name) {
+        this.#client = client;
+        this.name = name;
+    }
+
+    async call(method, params = [], { timeout, signal, ...options } = {}) {
+        const wire = told('task', options, 'call()', CALL);
+        const again = wire.key !== undefined;
+        return this.#client.request('actor.call', [this.name, method, params, wire], { timeout, signal, again });
+    }
+
+    async tell(method, params = [], { answerTimeout: timeout, signal, ...options } = {}) {
+        const wire = told('task', options, 'tell()', OWN);
+        const again = wire.key !== undefined;
+        const answer = await this.#client.request('actor.tell', [this.name, method, params, wire], { timeout, signal, again });
+        return new Task(this.#client, part(answer, 'id', isString), answer);
+    }
+
+    get({ state = true, ...options } = {}) {
+        return this.#client.request('actor.get', [this.name, { state }], { ...options, again: true });
+    }
+
+    explain(options) {
+        return this.#client.request('actor.explain', [this.name], { ...options, again: true });
+    }
+
+    start({ reset = false, ...options } = {}) {
+        return this.#steer('actor.start', { reset }, options);
+    }
+
+    stop({ reason, ...options } = {}) {
+        return this.#steer('actor.stop', { reason }, options);
+    }
+
+    wake(options) {
+        return this.#steer('actor.wake', {}, options);
+    }
+
+    drop(options) {
+        return this.#steer('actor.drop', {}, options);
+    }
+
+    async #steer(method, wire, options) {
+        return part(await this.#client.request(method, [this.name, wire], options), 'stage', isString);
+    }
+}
+
 /** A client that is connected. */
 async function connect(url, options) {
     return new Client(url, options).connect();
 }
 
-module.exports = { Again, Client, ErgonError, Ext, Permanent, Task, connect };
+module.exports = { Actor, ActorRef, Again, Client, ErgonError, Ext, Permanent, Task, connect, turn };

@@ -53,6 +53,7 @@ class Context {
         this.tenant = told.tenant ?? null;
         this.traceparent = told.traceparent ?? null;
         this.tracestate = told.tracestate ?? null;
+        this.turn = told.actor === undefined ? null : told;
         this.cancelled = null;
         this.#session = session;
         this.#call = told.call ?? id;

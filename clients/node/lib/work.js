@@ -3,6 +3,7 @@
 
 const os = require('os');
 const { ErgonError } = require('./errors');
+const { typesOf } = require('./actors');
 const { check, msOf, wholeOf } = require('./options');
 const { Broken, Unsent } = require('./protocol');
 const { Serving } = require('./serving');
@@ -11,7 +12,7 @@ const LEAVE = 5000; // ms that handlers which are cancelled have to end
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
 const HOST = 64; // bytes of a host's name
-const OPTIONS = ['slots', 'name', 'version', 'share', 'lease', 'grace', 'signals', 'secret', 'host', 'onTrouble'];
+const OPTIONS = ['slots', 'name', 'version', 'share', 'lease', 'grace', 'signals', 'secret', 'host', 'actors', 'onTrouble'];
 
 /** The name of this machine, as much of it as the server takes. */
 function ourHost() {
@@ -19,9 +20,9 @@ function ourHost() {
 }
 
 /** The parameters of worker.register. */
-function registration(methods, { slots, name, version, share, lease, message, secret, host = ourHost() }) {
+function registration(methods, { slots, name, version, share, lease, message, secret, actors, host = ourHost() }) {
     const time = (lease ?? undefined) === undefined ? undefined : wholeOf(lease, 'lease');
-    return [methods, { slots, context: true, name, version, share, lease: time, message, secret, host }];
+    return [methods, { slots, context: true, name, version, share, lease: time, message, secret, actors, host }];
 }
 
 /** What a client works, from work() to its end. */
@@ -36,10 +37,13 @@ class Worker {
 
     /** `message`: bytes that it takes; `log`: told of troubles if there is no onTrouble. */
     constructor(handlers, options, { message, log }) {
-        const { slots = 1, grace = 30000, onTrouble, ...others } = check(options, OPTIONS, 'work()');
+        const { slots = 1, grace = 30000, onTrouble, actors, ...others } = check(options, OPTIONS, 'work()');
         const trouble = onTrouble ?? ((error) => log.error(error));
-        this.serving = new Serving(handlers, slots, (session, signal) => this.#register(session, signal), trouble);
-        this.#params = registration(Object.keys(handlers), { slots, message, ...others });
+        const types = typesOf(actors);
+        const all = { ...types.handlers, ...handlers };
+        this.serving = new Serving(all, slots, (session, signal) => this.#register(session, signal), trouble);
+        if (actors !== undefined) others.actors = types.policies;
+        this.#params = registration(Object.keys(all), { slots, message, ...others });
         this.#isOurHost = others.host === undefined;
         this.#grace = msOf(grace, 'grace');
         this.#onTrouble = onTrouble ?? (() => {}); // the client has a line of it

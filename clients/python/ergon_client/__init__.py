@@ -4,10 +4,11 @@
 """
 
 from . import aio
+from .actors import Actor
 from .blocking import Client, Task
 from .errors import Again, Broken, Cancelled, Closed, ErgonError, Permanent, Refused, RemoteError, TimedOut, Unreachable
 from .news import ConnectionEvent
 
-__all__ = ["Again", "Broken", "Cancelled", "Client", "Closed", "ConnectionEvent", "ErgonError", "Permanent", "Refused",
+__all__ = ["Actor", "Again", "Broken", "Cancelled", "Client", "Closed", "ConnectionEvent", "ErgonError", "Permanent", "Refused",
            "RemoteError", "Task", "TimedOut", "Unreachable", "aio"]
 __version__ = "0.1.0"

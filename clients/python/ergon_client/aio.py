@@ -7,6 +7,7 @@ import contextlib
 import random
 from typing import Any, AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping, Optional, Union, Unpack
 
+from . import actors as types
 from .address import Address, reason_of
 from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split, twin
 from . import sems
@@ -240,9 +241,10 @@ class Client:
             case _ if self._on_notification is not None:
                 self._on_notification(method, params)
 
-    async def work(self, handlers: Mapping[str, AsyncHandler], *, slots: int = 1, name: Optional[str] = None,
+    async def work(self, handlers: Optional[Mapping[str, AsyncHandler]] = None, *, slots: int = 1, name: Optional[str] = None,
                    version: Optional[str] = None, share: Optional[int] = None, lease: Optional[Duration] = None,
-                   grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None) -> None:
+                   grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None,
+                   actors: Optional[Mapping[str, type[types.Actor]]] = None) -> None:
         """Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes (`signals`); each
         connection is told first what we offer. A client does so once at a time.
 
@@ -250,6 +252,7 @@ class Client:
                         is the result; an ErgonError is a failure of its code, another exception one of the code FAILED;
                         Again hands the task back for so long, Permanent is not tried again. Who is cancelled
                         finds why in the Context.
+        actors          subclasses of Actor by their type's name
         slots           how many run at a time
         name, version   as worker.list shows them
         share           percent of the method's tasks that workers of this version get at most
@@ -264,7 +267,9 @@ class Client:
         later it goes on, and the logger `ergon_client` says what it is."""
         if self._worker is not None:
             raise RuntimeError("this client works already: another registration needs a client of its own")
-        params = registration(handlers, slots, name, version, share, lease, self._message_max, host, secret)
+        handlers = {**types.handlers(actors or {}), **(handlers or {})}
+        params = registration(handlers, slots, name, version, share, lease, self._message_max, host, secret,
+                              types.policies(actors or {}))
         self._worker = worker = Worker(handlers, slots, params, wait_of(grace, "grace"), host is not None)
         try:
             with signals_to(worker.stop) if signals else contextlib.nullcontext():
@@ -383,6 +388,10 @@ class Client:
         """A task that was submitted before, by its id."""
         return Task(self, id_of(id), {})
 
+    def actor(self, name: str) -> ActorRef:
+        """An actor, by its name, "TYPE/KEY"."""
+        return ActorRef(self, name)
+
     async def wait(self, tasks: Union[TaskId, Iterable[TaskId]], *, any: bool = False, result: bool = True,
                    timeout: Optional[Until] = None) -> dict[str, list[Any]]:
         """Waits until these tasks, or ids, have ended, or with `any` one of them: {"ended": [tasks as Task.get() shows them],
@@ -491,6 +500,63 @@ class Client:
             if not answer.get("timeout"):
                 return seq, answer.get("value")
             start = seq + 1 if start is None else start
+
+
+class ActorRef:
+    """An actor of the server, by its name."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self.name = client, name
+
+    def __repr__(self) -> str:
+        return f"<ActorRef {self.name}>"
+
+    async def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
+        """The result of a message, as Client.call(). One with a `key` is sent again after a broken connection."""
+        wire = told(options, CALL, "call()")
+        order = [self.name, method, list(params), wire]
+        return await self._client.request("actor.call", order, timeout=timeout, again="key" in wire)
+
+    async def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None,
+                   **options: Unpack[TaskOptions]) -> Task:
+        """Leaves a message, and returns it as a Task, as Client.submit()."""
+        wire = told(options, CALL, "tell()")
+        order = [self.name, method, list(params), wire]
+        answer = await self._client.request("actor.tell", order, timeout=answer_timeout, again="key" in wire)
+        return Task(self._client, part(answer, "id", str), answer)
+
+    async def get(self, *, state: bool = True) -> dict[str, Any]:
+        """A map of `stage`, `version`, `waiting` and others, with the `state`, if the caller may see it."""
+        found: dict[str, Any] = shown(await self._ask("actor.get", {"state": state}))
+        return found
+
+    async def explain(self) -> dict[str, Any]:
+        """The same with `reason` and `text`: why it does what it does."""
+        found: dict[str, Any] = shown(await self._ask("actor.explain", {}))
+        return found
+
+    async def start(self, *, reset: bool = False) -> str:
+        """Lets it go on that is stopped, with `reset` without a state. These four answer its stage."""
+        return await self._stage("actor.start", {"reset": reset})
+
+    async def stop(self, reason: Optional[str] = None) -> str:
+        """It runs no message until it is started."""
+        return await self._stage("actor.stop", {} if reason is None else {"reason": reason})
+
+    async def wake(self) -> str:
+        """Ends its sleep."""
+        return await self._stage("actor.wake", {})
+
+    async def drop(self) -> str:
+        """Forgets its state and its messages."""
+        return await self._stage("actor.drop", {})
+
+    async def _ask(self, method: str, options: dict[str, Any]) -> Any:
+        return await self._client.request(method, [self.name, options], again=method in ("actor.get", "actor.explain"))
+
+    async def _stage(self, method: str, options: dict[str, Any]) -> str:
+        stage: str = part(await self._ask(method, options), "stage", str)
+        return stage
 
 
 class Task:

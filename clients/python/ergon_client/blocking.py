@@ -11,6 +11,7 @@ import weakref
 from typing import (Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, TypeVar,
                     Union, Unpack)
 
+from . import actors as types
 from . import aio, sems
 from .errors import Closed, ErgonError, RemoteError
 from .news import Callback
@@ -148,18 +149,20 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def work(self, handlers: Mapping[str, Callable[..., Any]], *, slots: int = 1, name: Optional[str] = None,
+    def work(self, handlers: Optional[Mapping[str, Callable[..., Any]]] = None, *, slots: int = 1, name: Optional[str] = None,
              version: Optional[str] = None, share: Optional[int] = None, lease: Optional[Duration] = None,
-             grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None) -> None:
+             grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None,
+             actors: Optional[Mapping[str, type[types.Actor]]] = None) -> None:
         """As aio.Client.work(), with functions that block, of which `slots` run at a time on threads of their own. What is
         cancelled finds it out by Context.cancelled, or waits for Context.cancelling: no thread is ended from outside, and one
         that goes on regardless is left alone after the grace, and ends with the process."""
         threads = Threads(slots)
-        served = {name: threads.handler(function) for name, function in handlers.items()}
+        functions = {**types.handlers(actors or {}), **(handlers or {})}
+        served = {name: threads.handler(function) for name, function in functions.items()}
         try:
             with signals_to(self.stop) if signals else contextlib.nullcontext():
                 self._run(self._client.work(served, slots=slots, name=name, version=version, share=share, lease=lease,
-                                            grace=grace, signals=False, host=host, secret=secret))
+                                            grace=grace, signals=False, host=host, secret=secret, actors=actors))
         finally:
             threads.close()
 
@@ -197,6 +200,10 @@ class Client:
     def task(self, id: TaskId) -> Task:
         """A task that was submitted before, by its id."""
         return Task(self, self._client.task(id))
+
+    def actor(self, name: str) -> ActorRef:
+        """An actor, by its name, "TYPE/KEY"."""
+        return ActorRef(self, self._client.actor(name))
 
     def wait(self, tasks: Union[TaskId, Iterable[TaskId]], *, any: bool = False, result: bool = True,
              timeout: Optional[Until] = None) -> dict[str, list[Any]]:
@@ -325,6 +332,49 @@ class Task:
     def forget(self) -> dict[str, Any]:
         """As aio.Task.forget()."""
         return self._client._run(self._task.forget())
+
+
+class ActorRef:
+    """An actor, as aio.ActorRef, with methods that block."""
+
+    def __init__(self, client: Client, actor: aio.ActorRef) -> None:
+        self._client, self._actor, self.name = client, actor, actor.name
+
+    def __repr__(self) -> str:
+        return repr(self._actor)
+
+    def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
+        """As aio.ActorRef.call()."""
+        return self._client._run(self._actor.call(method, *params, timeout=timeout, **options))
+
+    def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Task:
+        """As aio.ActorRef.tell(); a Task."""
+        told = self._client._run(self._actor.tell(method, *params, answer_timeout=answer_timeout, **options))
+        return Task(self._client, told)
+
+    def get(self, *, state: bool = True) -> dict[str, Any]:
+        """As aio.ActorRef.get()."""
+        return self._client._run(self._actor.get(state=state))
+
+    def explain(self) -> dict[str, Any]:
+        """As aio.ActorRef.explain()."""
+        return self._client._run(self._actor.explain())
+
+    def start(self, *, reset: bool = False) -> str:
+        """As aio.ActorRef.start()."""
+        return self._client._run(self._actor.start(reset=reset))
+
+    def stop(self, reason: Optional[str] = None) -> str:
+        """As aio.ActorRef.stop()."""
+        return self._client._run(self._actor.stop(reason))
+
+    def wake(self) -> str:
+        """As aio.ActorRef.wake()."""
+        return self._client._run(self._actor.wake())
+
+    def drop(self) -> str:
+        """As aio.ActorRef.drop()."""
+        return self._client._run(self._actor.drop())
 
 
 async def following(events: AsyncIterator[dict[str, Any]]) -> Optional[dict[str, Any]]:

@@ -170,7 +170,7 @@ def schedule_of(value: Any) -> str:
 
 
 # Of what the server answers: moments, and durations in milliseconds.
-MOMENTS = ("created", "due", "started", "ended", "deadline", "at", "next", "left")
+MOMENTS = ("created", "due", "started", "ended", "deadline", "at", "next", "left", "oldest")
 DURATIONS = ("timeout", "per")
 OPTION_DURATIONS = ("timeout", "deadline", "delay", "backoff", "backoff_max", "keep")
 
@@ -185,6 +185,8 @@ def shown(answer: Any) -> Any:
     for name in ("history", "attempts"):
         if isinstance(answer.get(name), list):
             changed[name] = [shown(each) for each in answer[name]]
+    if isinstance(answer.get("turn"), dict):
+        changed["turn"] = shown(answer["turn"])
     if isinstance(answer.get("options"), dict):
         changed["options"] = options_shown(answer["options"])
     return {**answer, **changed}

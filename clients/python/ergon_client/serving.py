@@ -19,10 +19,10 @@ HANDED_BACK = ("draining", "stopping")
 class Context:
     """One run of a handler, which gets it before the parameters.
 
-    `method`; `task`, its id, and `tenant`, or None for a plain call; `attempt`, from 1 on; `traceparent` and `tracestate`, the
-    trace that it belongs to as W3C Trace Context writes it, or None; and `cancelled`: None, or why nobody
-    waits for the result any more: "cancelled", "deadline", "gone" (the caller), "draining" (the server ends), "lost" (the
-    connection), "stopping" (this worker ends)."""
+    `method`; `task`, its id, and `tenant`, or None for a plain call; `turn`, what a message to an actor says of it, or {};
+    `attempt`, from 1 on; `traceparent` and `tracestate`, the trace that it belongs to as W3C Trace Context writes it, or None;
+    and `cancelled`: None, or why nobody waits for the result any more: "cancelled", "deadline", "gone" (the caller),
+    "draining" (the server ends), "lost" (the connection), "stopping" (this worker ends)."""
 
     def __init__(self, session: Session, number: Any, method: str, told: dict[str, Any]) -> None:
         left = told.get("left")
@@ -32,6 +32,7 @@ class Context:
         self.tenant: Optional[str] = told.get("tenant")
         self.traceparent: Optional[str] = told.get("traceparent")
         self.tracestate: Optional[str] = told.get("tracestate")
+        self.turn: dict[str, Any] = told if "actor" in told else {}
         self.cancelled: Optional[str] = None
         self._until = None if left is None else time.monotonic() + left / 1000
         self._session, self._number, self._call = session, number, told.get("call", number)

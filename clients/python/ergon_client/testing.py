@@ -38,8 +38,9 @@ from typing import Any, Callable, Mapping, Optional, Union
 import msgpack
 
 from . import aio, news, simulated, threads
+from .actors import turn
 
-__all__ = ["Found", "effect", "simulate"]
+__all__ = ["Found", "effect", "simulate", "turn"]
 
 URL = "ergon://simulated"
 NAME_MAX = 48

@@ -23,7 +23,7 @@ class Context:
         self._context, self._loop = context, loop
         self.cancelling = threading.Event()
         self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
-        self.traceparent, self.tracestate = context.traceparent, context.tracestate
+        self.traceparent, self.tracestate, self.turn = context.traceparent, context.tracestate, context.turn
 
     def __repr__(self) -> str:
         return repr(self._context)

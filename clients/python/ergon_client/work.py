@@ -22,7 +22,8 @@ Secret = Union[None, bool, str, Iterable[str]]
 
 
 def registration(methods: Mapping[str, Any], slots: int, name: Optional[str], version: Optional[str], share: Optional[int],
-                 lease: Optional[Duration], message: int, host: Optional[str], secret: Secret) -> list[Any]:
+                 lease: Optional[Duration], message: int, host: Optional[str], secret: Secret,
+                 actors: Optional[dict[str, Any]] = None) -> list[Any]:
     """The parameters of worker.register."""
     if secret is not None and not isinstance(secret, bool):
         secret = [secret] if isinstance(secret, str) else list(secret)
@@ -31,7 +32,7 @@ def registration(methods: Mapping[str, Any], slots: int, name: Optional[str], ve
     options = {"slots": slots, "context": True, "name": name, "version": version, "share": share,
                "lease": None if lease is None else ms_of(lease, "lease"), "message": message,
                "host": socket.gethostname().encode()[:HOST].decode("utf-8", "ignore") if host is None else host or None,
-               "secret": secret}
+               "secret": secret, "actors": actors or None}
     return [list(methods), {key: value for key, value in options.items() if value is not None}]
 
 

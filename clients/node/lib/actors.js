@@ -1,0 +1,126 @@
+// Types of actors, for work(): a class is a type, an object of it one turn.
+'use strict';
+
+const { Again, ErgonError } = require('./errors');
+const { encode } = require('./msgpack');
+const { wholeOf } = require('./options');
+
+const UNKNOWN = '1s'; // until a state of a schema that this host does not know is offered to a host again
+const same = (value) => value;
+// name: [that of the server, how its value is told]
+const POLICY = {
+    schema: ['schema', same],
+    reads: ['reads', (value) => [...value]],
+    idle: ['idle', wholeOf],
+    retries: ['retries', same],
+    callRetries: ['call_retries', same],
+    backoff: ['backoff', wholeOf],
+    backoffMax: ['backoff_max', wholeOf],
+    timeout: ['timeout', wholeOf],
+    messages: ['messages', same],
+    mailbox: ['mailbox', same],
+    stateMax: ['state', same],
+};
+
+class Actor {
+    static type = {};
+    #changes = {};
+
+    constructor(told, context) {
+        this.name = told.actor;
+        this.version = told.version;
+        this.state = told.state;
+        this.context = context;
+    }
+
+    upgrade(state) {
+        return state;
+    }
+
+    sleep(duration) {
+        this.#changes.sleep = duration === undefined ? true : wholeOf(duration, 'duration');
+    }
+
+    wake() {
+        this.#changes.wake = true;
+    }
+
+    stop(why) {
+        this.#changes.stop = why;
+    }
+
+    drop() {
+        this.#changes.drop = true;
+    }
+
+    /** For the package. */
+    static changesOf(turn) {
+        return turn.#changes;
+    }
+}
+
+/** The names of its methods. */
+function methodsOf(kind) {
+    const names = new Set();
+    for (let at = kind.prototype; at && at !== Actor.prototype; at = Object.getPrototypeOf(at))
+        for (const name of Object.getOwnPropertyNames(at))
+            if (!name.startsWith('_') && !(name in Actor.prototype) && typeof at[name] === 'function') names.add(name);
+    return [...names];
+}
+
+/** The option of worker.register. TypeError: a class has a policy that there is none of, or names a method that it has not. */
+function policyOf(name, kind) {
+    const told = {};
+    if (!(kind.prototype instanceof Actor)) throw new TypeError(`the actors ${name} need a class that extends Actor`);
+    for (const [key, value] of Object.entries(kind.type)) {
+        if (!Object.hasOwn(POLICY, key))
+            throw new TypeError(`the type ${name} has no '${key}'; it has ${Object.keys(POLICY).join(', ')}`);
+        const [other, change] = POLICY[key];
+        told[other] = change(value, key);
+    }
+    const strange = told.reads?.find((method) => !methodsOf(kind).includes(method));
+    if (strange !== undefined) throw new TypeError(`reads of ${name} names '${strange}', which is no method of it`);
+    return told;
+}
+
+/** The handlers of the types, and what the server is told of them; {}: nothing. */
+function typesOf(actors = {}) {
+    const handlers = {};
+    const policies = {};
+    for (const [name, kind] of Object.entries(actors)) {
+        policies[name] = policyOf(name, kind);
+        for (const method of methodsOf(kind))
+            handlers[`${name}.${method}`] = async (context, ...params) => {
+                const { result, changes } = await run(kind, context.turn, context, method, params);
+                return [result, Object.keys(changes).length > 0 ? changes : null];
+            };
+    }
+    return { handlers, policies };
+}
+
+/** A turn: before the method the state is upgraded; after it what differs is the change. */
+async function run(kind, told, context, method, params) {
+    const own = kind.type.schema ?? 0;
+    if (told.schema > own) throw new Again(UNKNOWN);
+    const turn = new kind(told, context);
+    const before = encode(told.state ?? {});
+    turn.state ??= {};
+    if (told.state !== null && told.schema < own) turn.state = turn.upgrade(turn.state, told.schema);
+    const result = (await turn[method](...params)) ?? null;
+    const changes = Actor.changesOf(turn);
+    if ([...(kind.type.reads ?? [])].includes(method)) return { result, changes: {}, state: told.state };
+    if (changes.drop) return { result, changes, state: null };
+    if (!encode(turn.state).equals(before)) changes.state = turn.state;
+    return { result, changes, state: changes.state ?? told.state };
+}
+
+/** Runs one message without a server, for tests. `schema` is that of the state; default: the class's. */
+async function turn(kind, state, method, params = [], { schema = kind.type.schema ?? 0, name = 'test/1' } = {}) {
+    if (!methodsOf(kind).includes(method)) throw new ErgonError('NO_METHOD', `${kind.name} has no method ${method}`);
+    const told = { actor: name, version: 0, state: structuredClone(state), schema: state === null ? 0 : schema };
+    const { result, changes, state: after } = await run(kind, told, null, method, params);
+    const { state: _, ...others } = changes;
+    return { result, state: after, changes: others };
+}
+
+module.exports = { Actor, turn, typesOf };

@@ -1,0 +1,176 @@
+"""Types of actors for work(), and calls to an actor: one class for both clients."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import TYPE_CHECKING, Any, Callable, Collection, Coroutine, Mapping, NamedTuple, Optional, Union
+
+from .errors import Again, RemoteError
+from .protocol import pack
+from .times import Duration, ms_of
+
+if TYPE_CHECKING:
+    from . import serving, threads
+
+DURATIONS = ("idle", "backoff", "backoff_max", "timeout")
+POLICY = ("schema", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max")
+UNKNOWN = 1.0  # s until a state of a schema that this host does not know is offered to a host again
+
+
+class Actor:
+    """A type of actors. Its public methods are those of the actors; an object is one turn, for one message.
+
+        class Cart(ergon_client.Actor):
+            reads = {"total"}
+
+            def add(self, sku, cents):
+                self.state.setdefault("items", {})[sku] = cents
+                return len(self.state["items"])
+
+            def total(self):
+                return sum(self.state.get("items", {}).values())
+
+        ergon.work(actors={"cart": Cart}, slots=16)
+
+    `state` is the actor's, {} if it has none. What a turn leaves in it is the new state, if the method returns; if it raises,
+    nothing has changed. `name` ("cart/42"), `version` and `context` are there, too. A method `step` is called by nobody: the
+    server calls it again and again, unless it sleeps.
+
+    Of the class: `schema`, the number of the form of its states, and `reads`, methods that change nothing and wait for no
+    other message. The others are the server's, unless they are set: see docs/actors.md."""
+
+    schema: int = 0
+    reads: Collection[str] = ()
+    idle: Optional[Duration] = None
+    retries: Optional[int] = None
+    call_retries: Optional[int] = None
+    backoff: Optional[Duration] = None
+    backoff_max: Optional[Duration] = None
+    timeout: Optional[Duration] = None
+    messages: Optional[int] = None
+    mailbox: Union[None, int, str] = None
+    state_max: Union[None, int, str] = None
+
+    state: Any
+    name: str
+    version: int
+    context: Any
+
+    def __init__(self) -> None:
+        self._changes: dict[str, Any] = {}
+
+    def upgrade(self, state: Any, schema: int) -> Any:
+        """The state in the form of `self.schema`, made of one with an older number; called before the method."""
+        return state
+
+    def sleep(self, duration: Optional[Duration] = None) -> None:
+        """The next step comes after so long; without a duration when the actor is woken."""
+        self._changes["sleep"] = True if duration is None else ms_of(duration, "duration")
+
+    def wake(self) -> None:
+        """The next step comes now, if the actor sleeps."""
+        self._changes["wake"] = True
+
+    def stop(self, why: str) -> None:
+        """The actor runs no message until actor.start."""
+        self._changes["stop"] = why
+
+    def drop(self) -> None:
+        """The actor has no state any more."""
+        self._changes["drop"] = True
+
+
+def methods_of(kind: type[Actor]) -> list[str]:
+    """The names of its methods, in the order of their definition."""
+    names = {name: None for base in reversed(kind.__mro__) for name in vars(base)}
+    return [name for name in names if not name.startswith("_") and not hasattr(Actor, name) and callable(getattr(kind, name))]
+
+
+def policies(actors: Mapping[str, type[Actor]]) -> dict[str, dict[str, Any]]:
+    """The option `actors` of worker.register. ValueError: a class names a method that it does not have."""
+    told = {}
+    for name, kind in actors.items():
+        if strange := sorted(set(kind.reads) - set(methods_of(kind))):
+            raise ValueError(f"reads of {kind.__name__} names {strange[0]!r}, which is no method of it")
+        values = {each: getattr(kind, each) for each in POLICY}
+        policy = {each: ms_of(value, each) if each in DURATIONS else value for each, value in values.items() if value is not None}
+        if "state_max" in policy:
+            policy["state"] = policy.pop("state_max")
+        told[name] = {**policy, "reads": sorted(kind.reads)}
+    return told
+
+
+def begin(kind: type[Actor], told: Mapping[str, Any], context: Any) -> tuple[Actor, bytes]:
+    """A turn, and the state that it began with. Again: the state is of a later schema than the class."""
+    turn = kind()
+    turn.name, turn.version, turn.context, turn.state = told["actor"], told["version"], context, told["state"]
+    before, schema = pack(turn.state), told["schema"]
+    if schema > kind.schema:
+        raise Again(UNKNOWN)
+    if turn.state is None:
+        turn.state = {}
+        return turn, pack({})
+    if schema < kind.schema:
+        turn.state = turn.upgrade(turn.state, schema)
+    return turn, before
+
+
+def finish(turn: Actor, method: str, before: bytes) -> Optional[dict[str, Any]]:
+    """The changes of a turn whose method has returned; None: there are none."""
+    if method in turn.reads:
+        return None
+    if "drop" not in turn._changes and pack(turn.state) != before:
+        turn._changes["state"] = turn.state
+    return turn._changes or None
+
+
+def check(turn: Actor, method: str, params: tuple[Any, ...]) -> Callable[..., Any]:
+    """The method to call. RemoteError: the parameters do not fit."""
+    function: Callable[..., Any] = getattr(turn, method)
+    try:
+        inspect.signature(function).bind(*params)
+    except TypeError as error:
+        raise RemoteError("BAD_PARAMS", str(error)) from None
+    return function
+
+
+def handler(kind: type[Actor], method: str) -> Callable[..., Any]:
+    """What work() calls for messages of this method: a coroutine function, if the method is one."""
+
+    def run(context: threads.Context, *params: Any) -> list[Any]:
+        turn, before = begin(kind, context.turn, context)
+        return [check(turn, method, params)(*params), finish(turn, method, before)]
+
+    async def run_async(context: serving.Context, *params: Any) -> list[Any]:
+        turn, before = begin(kind, context.turn, context)
+        return [await check(turn, method, params)(*params), finish(turn, method, before)]
+
+    if inspect.iscoroutinefunction(getattr(kind, method)):
+        return run_async
+    return run
+
+
+def handlers(actors: Mapping[str, type[Actor]]) -> dict[str, Callable[..., Any]]:
+    return {f"{name}.{method}": handler(kind, method) for name, kind in actors.items() for method in methods_of(kind)}
+
+
+class Turn(NamedTuple):
+    """What turn() tells: the result, the state that the actor has then, and the other changes by their names."""
+
+    result: Any
+    state: Any
+    changes: dict[str, Any]
+
+
+def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: Optional[int] = None, name: str = "test/1") -> Turn:
+    """Runs one message without a server, for tests: turn(Cart, {"items": {}}, "add", "apple", 120).state. `schema` is that of the
+    state; default: the class's. What the method raises is raised."""
+    number = 0 if state is None else kind.schema if schema is None else schema
+    one, before = begin(kind, {"actor": name, "version": 0, "schema": number, "state": copy.deepcopy(state)}, None)
+    result = check(one, method, params)(*params)
+    if isinstance(result, Coroutine):
+        raise TypeError(f"{method} is a coroutine function: await it on an object of {kind.__name__}, or test it with a server")
+    changes = finish(one, method, before) or {}
+    state = None if changes.get("drop") else changes.pop("state", state)
+    return Turn(result, state, changes)
