@@ -1,4 +1,4 @@
-"""docs/clients.md, docs/write-a-client.md and docs/workers.md are true: their programs, and their `console` blocks with them, are run as they stand, in a
+"""docs/clients.md, docs/write-a-client.md, docs/workers.md and docs/actors.md are true: their programs, and their `console` blocks with them, are run as they stand, in a
 folder with what a clone has after ./run build."""
 import importlib.util
 import os
@@ -39,6 +39,11 @@ class WriteAClient(Guide, unittest.TestCase):
 
 class Workers(Guide, unittest.TestCase):
     PAGE = "docs/workers.md"
+    LEAST = 25
+
+
+class Actors(Guide, unittest.TestCase):
+    PAGE = "docs/actors.md"
     LEAST = 25
 
 
