@@ -97,8 +97,6 @@ enum job_option_type {
       "a map of {key: string of 1 to 256 bytes of UTF-8 without U+0000, max: number from 1, " \
       "per: duration}, no more", \
       0, "rate", "KEY=MAX/TIME", "at most MAX starts of KEY in TIME: mail=10/1m") \
-    X(actor, NAME, 3, 200, "a name TYPE/KEY of 3 to 200 bytes of UTF-8 without U+0000", \
-      0, "actor", "TYPE/KEY", "the actor that it is a message to") \
     X(tenant, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "tenant", "NAME", "whose share it counts to; the principal") \
     X(keep, DURATION, 0, UINT64_MAX, JOB_EXPECTS_DURATION, \
@@ -106,7 +104,12 @@ enum job_option_type {
     X(keep_size, SIZE, 0, UINT64_MAX, "a size: bytes, or text such as \"64k\"", \
       0, "keep-size", "SIZE", "a larger result is not kept; 1m")
 
-#define JOB_OPTIONS(X) JOB_OPTIONS_ONCE(X) JOB_OPTIONS_EACH(X)
+/* actor.call and actor.tell name the actor beside their options. */
+#define JOB_OPTIONS_ACTOR(X) \
+    X(actor, NAME, 3, 200, "a name TYPE/KEY of 3 to 200 bytes of UTF-8 without U+0000", \
+      0, "actor", "TYPE/KEY", "the actor that it is a message to")
+
+#define JOB_OPTIONS(X) JOB_OPTIONS_ONCE(X) JOB_OPTIONS_EACH(X) JOB_OPTIONS_ACTOR(X)
 
 /* clang-format on */
 

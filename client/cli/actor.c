@@ -85,7 +85,7 @@ static const struct command ACTOR_CALL = {
             "interrupted the message is cancelled, unless it has a --task-key.\n",
     .examples = "  ergon actor call counter/eggs add 12\n"
                 "  ergon actor call --task-key line-2 cart/42 add pear 80\n",
-    .shared = TASK_OPTIONS,
+    .shared = MESSAGE_OPTIONS,
     .options_size = sizeof(struct task_options),
     .arguments_min = 2,
     .arguments_max = -1,
@@ -105,7 +105,7 @@ static const struct command ACTOR_TELL = {
     .text = "The message is a task: ergon task watch, wait and explain take the id.\n",
     .examples = "  ergon actor tell counter/eggs add 12\n"
                 "  ergon actor tell --delay 1h cart/42 empty\n",
-    .shared = TASK_OPTIONS,
+    .shared = MESSAGE_OPTIONS,
     .options_size = sizeof(struct task_options),
     .arguments_min = 2,
     .arguments_max = -1,

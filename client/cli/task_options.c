@@ -14,6 +14,7 @@
 #define X(name, type, least, most, expects, letter, flag, argument, help)                          \
     {letter, flag, argument, help, OPTION_TEXT, offsetof(struct task_options, name)},
 const struct option_spec TASK_OPTIONS[] = {JOB_OPTIONS(X){0}};
+const struct option_spec MESSAGE_OPTIONS[] = {JOB_OPTIONS_ONCE(X) JOB_OPTIONS_EACH(X){0}};
 #undef X
 
 /* ---- values: each makes a new reference, or NULL for what is none ---- */

@@ -20,6 +20,7 @@ struct task_options {
 enum { TASK_OPTIONS_ONCE = 0 JOB_OPTIONS_ONCE(X) };
 #undef X
 extern const struct option_spec TASK_OPTIONS[];
+extern const struct option_spec MESSAGE_OPTIONS[]; /* without --actor: the command names it */
 
 /* The map of options as the wire has it, a new reference.  NULL: a value is not what its option
  * takes, and a message was printed. */
