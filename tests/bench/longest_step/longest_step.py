@@ -63,7 +63,7 @@ def documented():
     with open(os.path.join(TOP, "proto/PROTOCOL.md"), encoding="utf-8") as f:
         text = f.read()
     handlers = text.split("### Built-in handlers\n")[1].split("\n#")[0]
-    return set(re.findall(r"\*\*`([a-z]+\.[a-z_]+)", text)) | set(re.findall(r"^- `(\w+)", handlers, re.M))
+    return set(re.findall(r"\*\*`([a-z]+\.[a-z_]+)", text)) | set(re.findall(r"^- `([\w.]+)", handlers, re.M))
 
 
 def findings(measured, methods):

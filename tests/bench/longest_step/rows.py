@@ -1045,6 +1045,127 @@ def _(server):
     s.close()
 
 
+# ---- actor.* ----
+
+
+def actors(server):
+    """10,000 of them, and one that is stopped with a full mailbox."""
+    def make():
+        server.main.call_all([("actor.call", f"counter/n {n}", "add", [n]) for n in range(CROWD)])
+        fill_mailbox(server, "counter/full")
+    have("actors", make)
+
+
+def fill_mailbox(server, name):
+    server.main.call("actor.call", name, "add", [1])
+    server.main.call("actor.stop", name)
+    server.main.call_all([("actor.tell", name, "add", [1])] * 1000)
+
+
+def mailbox_of_calls(server):
+    """An actor of a worker that does not answer, with 999 calls behind the one that runs."""
+    type_name = fresh()
+    s = server.connect()
+    s.call("worker.register", [f"{type_name}.x"], {"context": True, "actors": {type_name: {}}})
+    s.post([("actor.call", f"{type_name}/1", "x", [])] * 1000)
+    time.sleep(0.5)
+    return f"{type_name}/1", s
+
+
+for _method in ("actor.call", "actor.tell"):
+    asks(_method, "16 MiB, which is refused", "counter/1", "add", ["x" * MESSAGE])
+
+
+@row("actor.call", "16 M elements, which is refused")
+def _(server):
+    yield
+    server.main.send(wide("actor.call", before=b"\xa9counter/1"))
+    server.main.answers(1)
+
+
+@row("actor.get", "1000 messages wait", PAGE_BAR_US)
+def _(server):
+    actors(server)
+    yield
+    server.main.call("actor.get", "counter/full", {"state": True})
+
+
+@row("actor.explain", "1000 messages wait", PAGE_BAR_US)
+def _(server):
+    actors(server)
+    yield
+    server.main.call("actor.explain", "counter/full")
+
+
+@row("actor.list", "1000 of 10,000", PAGE_BAR_US)
+def _(server):
+    actors(server)
+    yield
+    server.main.call("actor.list", {"limit": 1000})
+
+
+@row("actor.list", "a prefix that none of 10,000 has", PAGE_BAR_US)
+def _(server):
+    actors(server)
+    yield
+    server.main.call("actor.list", {"prefix": "counter/nobody"})
+
+
+@row("actor.types", "10,000 actors", PAGE_BAR_US)
+def _(server):
+    actors(server)
+    yield
+    server.main.call("actor.types")
+
+
+@row("actor.stop", "999 calls wait, each of which is answered")
+def _(server):
+    name, s = mailbox_of_calls(server)
+    yield
+    server.main.call("actor.stop", name)
+    s.answers(999)
+    yield
+    s.close()
+
+
+@row("actor.start", "1000 messages wait")
+def _(server):
+    name = f"counter/{fresh()}"
+    fill_mailbox(server, name)
+    yield
+    server.main.call("actor.start", name)
+    server.main.call("actor.call", name, "get", [])
+
+
+@row("actor.wake", "of 10,000")
+def _(server):
+    actors(server)
+    yield
+    server.main.call("actor.wake", "counter/n 7")
+
+
+@row("actor.drop", "1000 messages wait")
+def _(server):
+    name = f"counter/{fresh()}"
+    fill_mailbox(server, name)
+    yield
+    server.main.call("actor.drop", name)
+
+
+@row("counter.add", "1000 calls of an actor")
+def _(server):
+    name = f"counter/{fresh()}"
+    yield
+    server.main.call_all([("actor.call", name, "add", [1])] * 1000)
+
+
+@row("ticker.start", "1000 actors that are stepped")
+def _(server):
+    names = [f"ticker/{fresh()}" for _ in range(1000)]
+    yield
+    server.main.call_all([("actor.call", name, "start", [3, 1]) for name in names])
+
+
 # ---- handlers ----
 
 asks("echo", "16 MiB", "x" * MESSAGE)

@@ -77,7 +77,7 @@ expect 2 "" "ergon talks to"
 expect 2 "" "did you mean 'ping'" pnig
 expect 2 "" "see ergon --help" quaternion
 expect 2 "" "did you mean 'task submit'?" submit
-expect 2 "" "did you mean 'task explain' or 'queue explain' or 'sem explain'?" explain
+expect 2 "" "did you mean 'task explain' or 'queue explain' or 'actor explain' or 'sem explain'?" explain
 expect 2 "" "did you mean --version?" version
 
 # words of other programs: those that can mean one thing alone are understood, others suggested

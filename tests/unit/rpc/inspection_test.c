@@ -27,8 +27,8 @@ RPC_TEST(info_counts_what_happened)
                        "'tenant_share': 0, 'submitted': 0, 'starts': 0, 'retries': 0, "
                        "'fenced': 0, 'states': {'queued': 0, ");
     assert_holds(
-        info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0}, "
-              "'feed': {'events': 0, 'bytes': 196608}, "
+        info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0, "
+              "'actors': 0, 'actor_bytes': 0}, 'feed': {'events': 0, 'bytes': 196608}, "
               "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
               "'dropped': 0, 'waiting': 0}, 'spans': {'ended': 0, 'exported': 0, 'dropped': 0, "
@@ -84,6 +84,8 @@ RPC_TEST(methods_lists_handlers_first)
         "'cron.delete', 'cron.pause', 'cron.resume', 'cron.run', 'sem.create', 'sem.delete', "
         "'sem.acquire', 'sem.release', 'sem.renew', "
         "'sem.resume', 'sem.list', 'sem.explain', 'sem.revoke', 'event.set', 'event.wait', "
+        "'actor.call', 'actor.tell', 'actor.get', 'actor.list', 'actor.explain', 'actor.start', "
+        "'actor.stop', 'actor.wake', 'actor.drop', 'actor.types', "
         "'cluster.status', 'cluster.drain', 'cluster.forget', 'cluster.retry', "
         "'cluster.session', 'cluster.board', "
         "'connection.list', 'connection.kill', "
