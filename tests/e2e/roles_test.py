@@ -19,11 +19,11 @@ listen:
   - {{url: "ergon://127.0.0.1:0", auth: none}}
   - {{url: "unix://{folder}/socket", auth: peer}}
   - {{url: "ergons://127.0.0.1:0", auth: cert, tls: {{cert: "{cert}", key: "{key}", client_ca: "{client}", client_cert: required}}}}
-  - {{url: "ergon://127.0.0.1:0", auth: token, allow: [echo, "server.*"]}}
+  - {{url: "ergon://127.0.0.1:0", auth: token, allow: [echo, "counter.*", "server.*"]}}
 roles:
   - {{name: operator, members: ["token:operator"], methods: ["*", task.any]}}
   - {{name: users, members: ["unix:*"], methods: ["*"]}}
-  - {{name: certificates, members: ["cert:ops.example"], methods: ["*"], tenants: ["shared-*"], queues: [echo], keys: ["k-*"]}}
+  - {{name: certificates, members: ["cert:ops.example"], methods: ["*"], tenants: ["shared-*"], queues: [echo, "counter.*"], keys: ["k-*", "counter/*"]}}
   - {{name: mixed, members: ["token:mixed"], methods: [task.get], tenants: [victim]}}
   - {{name: mixed too, members: ["token:mixed"], methods: [task.cancel, task.retry]}}
 {more}

@@ -650,7 +650,7 @@ func times() {
 	wrong("the context the wait", ergon.With{"answer_timeout": time.Second})
 	wrong(`did you mean "priority"?`, ergon.With{"prioritee": 1})
 	wrong(`did you mean "attempt_timeout"?`, ergon.With{"AttemptTimeout": time.Second})
-	wrong("; it has after, after_any, at, attempt_timeout, ", ergon.With{"colour": 1})
+	wrong("; it has actor, after, after_any, at, attempt_timeout, ", ergon.With{"colour": 1})
 	wrong(`delay is a duration: use a time.Duration, such as 5*time.Second, or a text with its unit, such as "5s", not int`, ergon.With{"delay": 5})
 	wrong("not float64", ergon.With{"attempt_timeout": 0.5})
 	wrong(`"5" is no duration`, ergon.With{"keep": "5"})
