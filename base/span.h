@@ -44,6 +44,14 @@ static inline bool span_equal(struct span a, struct span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
 
+/* Below 0, 0, above 0: in order of bytes; a shorter one before what begins with it. */
+static inline int span_compare(struct span a, struct span b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len > 0 ? memcmp(a.at, b.at, len) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 static inline bool span_is(struct span a, const char *text)
 {
     return span_equal(a, span_text(text));

@@ -2,27 +2,34 @@
 
 #include <stdlib.h>
 
-#include "base/siphash.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/jobs.h"
 #include "server/tasks/registry.h"
 
-static uint64_t hash_of(const struct actors *actors, struct span name)
+/* Where a type of this name is, or has to be. */
+static uint32_t place_of(const struct actors *actors, struct span name)
 {
-    return siphash(jobs_table(actors->jobs)->seed, name);
+    uint32_t from = 0, to = actors->type_count;
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+        if (span_compare(actors->types[middle]->name, name) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
 }
 
 struct actor_type *actor_type_find(const struct actors *actors, struct span name)
 {
-    struct hash_link *link = hash_first(&actors->types, hash_of(actors, name));
-    while (link && !span_equal(((struct actor_type *)link)->name, name))
-        link = hash_next(link);
-    return (struct actor_type *)link;
+    uint32_t at = place_of(actors, name);
+    bool found = at < actors->type_count && span_equal(actors->types[at]->name, name);
+    return found ? actors->types[at] : NULL;
 }
 
 /* --- Offers --- */
 
-static struct actor_type *make(struct actors *actors, struct span name)
+static struct actor_type *new_type(struct actors *actors, struct span name)
 {
     struct actor_type *type = calloc(1, sizeof *type + name.len + 1);
     if (!type)
@@ -33,10 +40,22 @@ static struct actor_type *make(struct actors *actors, struct span name)
     type->methods = span_of(at, name.len + 1);
     type->actors = actors;
     ao_init(&type->timer, &actors_idle_class, jobs_activator(actors->jobs));
-    *(actors->last_type ? &actors->last_type->next : &actors->first_type) = type;
-    actors->last_type = type;
-    type->by_name.hash = hash_of(actors, name);
-    hash_add(&actors->types, &type->by_name);
+    return type;
+}
+
+static struct actor_type *make(struct actors *actors, struct span name)
+{
+    uint32_t at = place_of(actors, name), count = actors->type_count;
+    struct actor_type **types = realloc(actors->types, (count + 1) * sizeof *types);
+    if (!types)
+        return NULL;
+    actors->types = types;
+    struct actor_type *type = new_type(actors, name);
+    if (!type)
+        return NULL;
+    memmove(&types[at + 1], &types[at], (count - at) * sizeof *types);
+    types[at] = type;
+    actors->type_count++;
     return type;
 }
 
@@ -68,12 +87,10 @@ bool actor_types_init(struct actors *actors)
 
 void actor_types_fini(struct actors *actors)
 {
-    struct actor_type *next;
-    for (struct actor_type *type = actors->first_type; type; type = next) {
-        next = type->next;
-        ao_deactivate(&type->timer);
-        ao_fini(&type->timer);
-        free(type);
+    for (uint32_t i = 0; i < actors->type_count; i++) {
+        ao_deactivate(&actors->types[i]->timer);
+        ao_fini(&actors->types[i]->timer);
+        free(actors->types[i]);
     }
-    hash_table_fini(&actors->types);
+    free(actors->types);
 }

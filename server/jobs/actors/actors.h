@@ -28,8 +28,6 @@
 struct jobs;
 
 struct actor_type {
-    struct hash_link by_name; /* first */
-    struct actor_type *next;  /* in order of their making; none goes before the jobs do */
     struct actors *actors;
     struct actor_policy policy;      /* of the latest offer */
     struct job_policy of_messages;   /* likewise */
@@ -76,8 +74,9 @@ _Static_assert(ACTOR_NAME_MAX <= UINT8_MAX, "name_len");
 
 struct actors {
     struct jobs *jobs;
-    struct hash_table by_name, types;
-    struct actor_type *first_type, *last_type;
+    struct hash_table by_name;
+    struct actor_type **types; /* `type_count` of them, by name; none goes before the jobs do */
+    uint32_t type_count;
     struct actor_more *steps; /* that are to be submitted, by next_step */
     bool submits;             /* a step of the actors' own is being submitted */
     counter shown, shown_bytes;

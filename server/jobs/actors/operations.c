@@ -16,7 +16,7 @@
 #include "server/jobs/verbs/view.h"
 #include "server/tasks/registry.h"
 
-enum { SERVE_WORK = 10, VIEW_WORK = 4, VISITS_A_TURN = 400 /* see jobs_worked() */ };
+enum { SERVE_WORK = 10, VIEW_WORK = 4, VISIT_WORK = 3 /* see jobs_worked() */ };
 
 static struct rights_object object_of(const struct actor *a)
 {
@@ -261,13 +261,6 @@ static void serve_drop(struct jobs *jobs, struct operation *op)
 
 /* --- actor.list: in turns with other operations --- */
 
-static int span_compare(struct span a, struct span b)
-{
-    size_t len = a.len < b.len ? a.len : b.len;
-    int order = len > 0 ? memcmp(a.at, b.at, len) : 0;
-    return order ? order : (a.len > b.len) - (a.len < b.len);
-}
-
 /* By name, then by tenant. */
 static int compare(const struct actor *a, const struct actor *b)
 {
@@ -323,9 +316,14 @@ static void let_go(struct actor *a)
  * taken twice. */
 static void take(struct actor_list_arguments *l, struct actor *a)
 {
-    uint32_t at = l->count;
-    while (at > 0 && compare(l->page[at - 1], a) > 0)
-        at--;
+    uint32_t at = 0;
+    for (uint32_t end = l->count; at < end;) {
+        uint32_t middle = at + (end - at) / 2;
+        if (compare(l->page[middle], a) > 0)
+            end = middle;
+        else
+            at = middle + 1;
+    }
     if (at > 0 && l->page[at - 1] == a)
         return;
     l->more |= l->count == l->max;
@@ -386,8 +384,10 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
     for (; l->at < all->size && jobs_work(jobs) - begun < TURN_WORK; l->at++) {
         jobs_worked(jobs, 1);
         for (struct hash_link *link = all->buckets[l->at]; link; link = link->next)
-            if (fits(op, (struct actor *)link))
+            if (fits(op, (struct actor *)link)) {
+                jobs_worked(jobs, VISIT_WORK);
                 take(l, (struct actor *)link);
+            }
     }
     if (l->at < all->size)
         return false;
@@ -405,10 +405,11 @@ static void fini_list(struct operation *op)
 static void serve_types(struct jobs *jobs, struct operation *op)
 {
     struct pack *p = &op->reply.result;
-    uint32_t count = jobs->actors->types.count;
+    const struct actors *actors = jobs->actors;
     pack_init(p);
-    pack_array(p, count);
-    for (const struct actor_type *type = jobs->actors->first_type; type; type = type->next) {
+    pack_array(p, actors->type_count);
+    for (uint32_t i = 0; i < actors->type_count; i++) {
+        const struct actor_type *type = actors->types[i];
         jobs_worked(jobs, VIEW_WORK);
         pack_map(p, 6);
         pack_key_span(p, "type", type->name);
@@ -445,7 +446,6 @@ static bool init(struct jobs *jobs, char *error, size_t size)
         return false;
     actors->jobs = jobs;
     hash_table_init(&actors->by_name);
-    hash_table_init(&actors->types);
     messages_hook(actors);
     return actor_types_init(actors);
 }
