@@ -134,6 +134,8 @@ static void consider(struct store *s)
 void store_push(struct store *s, struct store_op *op)
 {
     assert((op->kind != STORE_ROW_PUT && op->kind != STORE_ROW_REMOVE) || op->table);
+    assert(op->kind != STORE_ROW_GET || op->table);
+    assert(op->kind != STORE_GROUP || op->group.first);
     assert(op->kind != STORE_PUT || op->task.id > 0);
     op->error = STORE_OK;
     counter_add(&s->counters.pushed, 1);
@@ -142,7 +144,7 @@ void store_push(struct store *s, struct store_op *op)
         consider(s);
         return;
     }
-    op->error = STORE_CLOSED;
+    store_op_fail(op, STORE_CLOSED);
     lane_push(&s->out, &op->item);
     lane_flush(&s->out);
 }

@@ -14,7 +14,7 @@
 #include "server/store/rows.h"
 #include "server/store/store.h"
 
-enum { STORE_DRIVER_VERSION = 1 };
+enum { STORE_DRIVER_VERSION = 2 };
 #define STORE_DRIVER_SYMBOL "ergon_store_driver" /* a struct store_driver, of a shared object */
 
 struct store_fault {
@@ -62,6 +62,7 @@ struct store_driver {
     uint32_t batches; /* under way at most, 1 or 2 */
     /* The rows are read by load(), while the server serves; else by load_all() before it starts. */
     bool loads_in_chunks;
+    bool keeps_actors;     /* else the writer refuses what store.h says needs it */
     enum store_level most; /* that its commits can have */
 
     /* NULL, and the fault says why.  Blocks. */
@@ -119,8 +120,8 @@ struct store_fill {
     uint32_t version; /* STORE_DRIVER_VERSION */
     /* NULL, and the fault says why: it has rows, or a node owns it, besides what open() may say. */
     void *(*begin)(const struct store_setup *setup, struct store_fault *fault);
-    /* A row of one of row_tables but the counters'; each table's in the order of its key.  0, or -1
-     * and a fault. */
+    /* A row of one of row_database_tables but the counters'; each table's in the order of its key.
+     * 0, or -1 and a fault. */
     int (*row)(void *fill, const struct store_table *table, const void *row,
                struct store_fault *fault);
     /* Commits with these counters; NULL: takes all back.  The fill is gone.  0, or -1 and a fault:

@@ -22,17 +22,22 @@
  * one goes behind those of its table, with the version that it brings (`since`). */
 
 /* As it was submitted; `durable` rises when a later submission that joins the task wants more. */
+#define SUBMISSION                                                                                 \
+    {"id", TASK(U64, id)}, {"method", TASK(TEXT, method), .required = true},                       \
+        {"tenant", TASK(TEXT, tenant)},                                                            \
+        {"durable", NAMED(NAMES_DURABLE, durable), .required = true},                              \
+        {"created_at", TASK(U64, created)},                                                        \
+    {                                                                                              \
+        "params", TASK(BLOB, params)                                                               \
+    }
 static const struct store_column submission_columns[] = {
-    {"id", TASK(U64, id)},
-    {"method", TASK(TEXT, method), .required = true},
-    {"tenant", TASK(TEXT, tenant)},
-    {"durable", NAMED(NAMES_DURABLE, durable), .required = true},
-    {"created_at", TASK(U64, created)},
-    {"params", TASK(BLOB, params)},
-    {"boards", TASK(U32, boards)},
-};
+    SUBMISSION, {"actor", TASK(TEXT, actor), .since = 12, .about = "of a message: TYPE/KEY"}};
 const struct store_table row_submissions = {
-    .table = "submissions", .order = "id", COLUMNS_AND_ONE(submission_columns)};
+    .table = "submissions", .order = "id", COLUMNS(submission_columns)};
+static const struct store_column database_submission_columns[] = {SUBMISSION,
+                                                                  {"boards", TASK(U32, boards)}};
+const struct store_table row_database_submissions = {
+    .table = "submissions", .order = "id", COLUMNS_AND_ONE(database_submission_columns)};
 
 /* Of those that were submitted with options; all others have them by default. */
 static const struct store_column option_columns[] = {
@@ -199,11 +204,49 @@ const struct store_table store_node_boards = {.table = "nodes",
                                               .updates = true,
                                               .cluster = true};
 
+/* One row for each actor of a type that is durable. */
+static const struct store_column actor_columns[] = {
+    {"type", KEY(store_actor, TEXT, type), .required = true, .since = 12},
+    {"key", KEY(store_actor, TEXT, key), .required = true, .since = 12},
+    {"tenant", FIELD(store_actor, TEXT, tenant), .key = KEY_PART_OR_EMPTY, .since = 12,
+     .about = "'': of no tenant"},
+    {"version", FIELD(store_actor, U64, version), .since = 12,
+     .about = "how often its state was changed"},
+    {"schema", FIELD(store_actor, U32, schema), .since = 12, .about = "of the state"},
+    {"changed_at", FIELD(store_actor, U64, changed_at), .since = 12},
+    {"stopped_at", FIELD(store_actor, U64, stopped_at), .since = 12},
+    {"stopped", FIELD(store_actor, TEXT, stopped), .since = 12,
+     .about = "why it is stopped; NULL: it is not"},
+    {"state", FIELD(store_actor, BLOB, state), .since = 12},
+};
+const struct store_table store_actors = {.table = "actors",
+                                         .order = "type, key, tenant",
+                                         COLUMNS(actor_columns),
+                                         .one = "actor",
+                                         .named = offsetof(struct store_actor, key),
+                                         .clustered = true,
+                                         .file = true,
+                                         .by_key = true};
+
+static const struct store_column actor_type_columns[] = {
+    {"type", KEY(store_actor_type, TEXT, type), .required = true, .since = 12},
+    {"policy", FIELD(store_actor_type, BLOB, policy), .since = 12,
+     .about = "as the type was registered last"},
+};
+const struct store_table store_actor_types = {.table = "actor_types",
+                                              .order = "type",
+                                              COLUMNS(actor_type_columns),
+                                              .one = "type of actors",
+                                              .named = offsetof(struct store_actor_type, type),
+                                              .clustered = true,
+                                              .file = true};
+
 _Static_assert(sizeof(struct store_cron) <= STORE_ROW_MAX &&
                    sizeof(struct store_hold) <= STORE_ROW_MAX &&
                    sizeof(struct store_rate) <= STORE_ROW_MAX &&
                    sizeof(struct store_semaphore) <= STORE_ROW_MAX &&
-                   sizeof(struct store_queue) <= STORE_ROW_MAX,
+                   sizeof(struct store_queue) <= STORE_ROW_MAX &&
+                   sizeof(struct store_actor) <= STORE_ROW_MAX,
                "an operation has room for each row");
 
 static const struct store_column event_columns[] = {
@@ -237,8 +280,20 @@ const struct store_table row_counters = {
     .table = "counters", .order = "submitted", COLUMNS(counter_columns), .one_row = true};
 
 const struct store_table *const row_tables[ROW_TABLES] = {
-    &row_submissions, &row_options, &row_lives,        &row_events,  &store_crons,
-    &store_queues,    &store_rates, &store_semaphores, &store_holds, &row_counters};
+    &row_submissions, &row_options,  &row_lives,         &row_events,
+    &store_crons,     &store_queues, &store_rates,       &store_semaphores,
+    &store_holds,     &store_actors, &store_actor_types, &row_counters};
+const struct store_table *const row_database_tables[ROW_DATABASE_TABLES] = {
+    &row_database_submissions,
+    &row_options,
+    &row_lives,
+    &row_events,
+    &store_crons,
+    &store_queues,
+    &store_rates,
+    &store_semaphores,
+    &store_holds,
+    &row_counters};
 
 /* By enum job_durable.  Nodes of the version before cannot load a new name here, or of a state: it
  * is written from `ergon cluster upgrade --finish` on (tests/cluster/newer.faults plants one that

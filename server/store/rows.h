@@ -20,11 +20,14 @@ struct row_names row_names_of(const char *const *states, uint32_t state_count);
 /* A task is a row of the first, one of the second if it has options, and one of the third if it has
  * been anything but queued: most have neither when they come. */
 extern const struct store_table row_submissions, row_options, row_lives;
+extern const struct store_table row_database_submissions; /* as a database has the first */
 extern const struct store_table row_events;
 
-/* All tables that are made, in this order. */
-enum { ROW_TABLES = 10 };
+/* All tables of a file, and of a database, in the order in which they are made.  The counters are
+ * the last. */
+enum { ROW_TABLES = 12, ROW_DATABASE_TABLES = 10 };
 extern const struct store_table *const row_tables[ROW_TABLES];
+extern const struct store_table *const row_database_tables[ROW_DATABASE_TABLES];
 
 /* The one row of `counters`, whole. */
 struct row_counters {

@@ -65,6 +65,7 @@ struct store_task {
     uint64_t id;
     struct span method, tenant;
     struct span params; /* raw MessagePack */
+    struct span actor;  /* of a message: "type/key" */
     uint64_t created;   /* Unix ns, as all that ends in _at */
     uint8_t durable;
     /* --- Options: only if it is said that it has them; else they are neither written nor read. */
@@ -178,6 +179,22 @@ struct store_node_board {
     uint64_t board;
 };
 
+/* An actor whose state outlives the process. */
+struct store_actor {
+    struct span tenant, type, key;
+    uint64_t version;
+    struct span stopped; /* why it is stopped; empty: it is not */
+    uint64_t stopped_at, changed_at;
+    struct span state; /* raw MessagePack; empty: it has none */
+    uint32_t schema;   /* of the state */
+};
+
+/* The policy that a type of actors was registered with last. */
+struct store_actor_type {
+    struct span type;
+    struct span policy; /* raw MessagePack map */
+};
+
 /* --- Tables of rows: of queues, rates and the subsystems --- */
 
 enum column_kind {
@@ -189,7 +206,12 @@ enum column_kind {
     COLUMN_NAME  /* a U8 that is stored as its name */
 };
 
-enum column_key { KEY_NONE, KEY_PART, KEY_PART_OR_NULL };
+enum column_key {
+    KEY_NONE,
+    KEY_PART,
+    KEY_PART_OR_NULL,
+    KEY_PART_OR_EMPTY /* of a row that lies by its key: an empty one is stored as '' */
+};
 
 struct store_column {
     const char *name;
@@ -220,12 +242,15 @@ struct store_table {
     bool updates; /* a put changes these columns of the row of its key, if there is one */
     bool fences;  /* its first column is a fence: store_last_fence() */
     bool cluster; /* of a cluster alone: SQLite has no such table */
+    bool file;    /* of a driver alone that keeps actors: store_keeps_actors() */
+    bool by_key;  /* its rows are read by STORE_ROW_GET, and not at the start */
 };
 
 extern const struct store_table store_queues, store_rates, store_crons, store_semaphores,
     store_holds;
 extern const struct store_table store_cron_states; /* what changes of a cron */
 extern const struct store_table store_node_boards; /* of the nodes that joined */
+extern const struct store_table store_actors, store_actor_types;
 
 enum { STORE_ROW_MAX = 192 /* bytes of a struct that is put as a row */ };
 
@@ -260,7 +285,11 @@ enum store_kind {
     STORE_LOAD,       /* load: fills a chunk (chunk.h) */
     STORE_MARKS,      /* marks: id_mark and fence_mark rise to these; also: the load has worked */
     STORE_HAND_OVER,  /* nobody owns the rows from now on; what is behind it is STORE_FENCED */
-    STORE_COUNT       /* fills `audit` by counting some rows */
+    STORE_COUNT,      /* fills `audit` by counting some rows */
+    /* Those below, and rows of tables with `file`: only if store_keeps_actors(); else they come
+     * back STORE_REFUSED. */
+    STORE_GROUP,   /* group: all of its members happen, or none */
+    STORE_ROW_GET, /* fills `row` with the row of `table` that has this key */
 };
 
 enum { STORE_COUNT_ROWS = 10000 /* a count: a few ms, since all others wait meanwhile */ };
@@ -277,7 +306,7 @@ struct store_audit {
  * until the operation comes back. */
 struct store_op {
     struct lane_item item; /* first */
-    struct store_op *next; /* private: of those that are gathered */
+    struct store_op *next; /* private: of those that are gathered; of a group: its next member */
     enum store_kind kind;
     enum store_error error;  /* when it comes back */
     void *owner;             /* the client's */
@@ -289,7 +318,17 @@ struct store_op {
         struct {
             const struct store_table *table;
             alignas(8) uint8_t row[STORE_ROW_MAX]; /* the struct that `table` describes */
+            /* Of a STORE_ROW_GET that comes back STORE_OK; it sees what was pushed before it. */
+            bool found;  /* else the row is as it was pushed */
+            void *bytes; /* what its spans point into: malloc'ed, the client frees it; or NULL */
         };
+        /* Operations of the kinds PUT, CHANGE, REMOVE, EVENT, ROW_PUT and ROW_REMOVE, linked by
+         * `next`; they are applied in this order.  Only the group is pushed, and comes back; each
+         * member has its error then. */
+        struct {
+            struct store_op *first;
+            uint32_t count; /* at least 1 */
+        } group;
         struct store_audit audit;
         uint64_t back; /* ns */
         struct store_marks marks;
@@ -332,6 +371,9 @@ void store_close(struct store *s);
 
 /* For people and logs: the file, or the URL without its user and parameters. */
 const char *store_name(const struct store *s);
+
+/* True: groups, states of actors and messages to them can be pushed.  Constant; any thread. */
+bool store_keeps_actors(const struct store *s);
 
 /* True: rows are read by STORE_LOAD after the start; store_load() and what reads marks before the
  * start answer nothing. */

@@ -88,9 +88,19 @@ static void commits(struct store *s, bool any)
     atomic_store_explicit(&s->committing, any, memory_order_relaxed);
 }
 
-static bool is_alone(const struct store_op *op)
+/* Does the driver lack what this is about? */
+static bool is_unknown(const struct store *s, const struct store_op *op)
 {
-    return op->kind == STORE_LOAD || op->kind == STORE_HAND_OVER;
+    if (s->driver->keeps_actors)
+        return false;
+    if (op->kind == STORE_GROUP || op->kind == STORE_ROW_GET)
+        return true;
+    return (op->kind == STORE_ROW_PUT || op->kind == STORE_ROW_REMOVE) && op->table->file;
+}
+
+static bool is_alone(const struct store *s, const struct store_op *op)
+{
+    return op->kind == STORE_LOAD || op->kind == STORE_HAND_OVER || is_unknown(s, op);
 }
 
 static struct store_op *next_of(struct store *s)
@@ -114,7 +124,7 @@ static void take_batch(struct store *s, struct store_batch *b)
     b->count = 0;
     b->error = STORE_OK;
     while (b->count < most && !s->alone && (op = next_of(s))) {
-        if (is_alone(op))
+        if (is_alone(s, op))
             s->alone = op;
         else
             b->ops[b->count++] = op;
@@ -125,7 +135,7 @@ static void take_batch(struct store *s, struct store_batch *b)
 static void fail_all(const struct store_batch *b)
 {
     for (uint32_t n = 0; b->error != STORE_OK && n < b->count; n++)
-        b->ops[n]->error = b->error;
+        store_op_fail(b->ops[n], b->error);
 }
 
 static void give_back(struct store *s, const struct store_batch *b)
@@ -281,7 +291,9 @@ static bool run_alone(struct store *s)
         begin(s, b);
         return true;
     }
-    if (op->kind == STORE_HAND_OVER)
+    if (is_unknown(s, op))
+        store_op_fail(op, final_error(s) == STORE_OK ? STORE_REFUSED : final_error(s));
+    else if (op->kind == STORE_HAND_OVER)
         op->error = final_error(s) == STORE_OK ? STORE_IO : final_error(s);
     else
         load(s, op);

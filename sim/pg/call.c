@@ -40,7 +40,7 @@ static void set_task(struct pg_op *op, const struct store_op *from)
     op->settled = task->settled;
     op->first_life = changes && task->first_life;
     if (puts)
-        op->wrong = pg_pack(&row_submissions, task, true, &op->row);
+        op->wrong = pg_pack(&row_database_submissions, task, true, &op->row);
     if (!op->wrong && task->has_options && (puts || (changes && task->anew)))
         op->wrong = pg_pack(&row_options, task, true, &op->options);
     if (!op->wrong && (changes || (puts && row_has_life(task))))
@@ -93,6 +93,8 @@ void pg_op_set(struct pg_op *op, const struct store_op *from)
     case STORE_LOAD:
     case STORE_MARKS:
     case STORE_HAND_OVER:
+    case STORE_GROUP:
+    case STORE_ROW_GET:
         return;
     }
 }

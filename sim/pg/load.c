@@ -109,7 +109,7 @@ static bool give_task(const struct pg_loader *l, struct store_chunk *chunk,
                       const struct pg_row *row)
 {
     struct store_task task = {0};
-    pg_unpack(&row_submissions, row, &task);
+    pg_unpack(&row_database_submissions, row, &task);
     struct pg_key key = pg_key_number(task.id);
     const struct pg_row *options = pg_see(&l->sight, OPTIONS, &key);
     const struct pg_row *life = pg_see(&l->sight, LIVES, &key);

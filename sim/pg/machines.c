@@ -264,11 +264,12 @@ bool pg_see_task(struct pg *pg, uint64_t id, struct store_task *task)
     struct pg_key key = pg_key_number(id);
     pg_advance(pg);
     struct pg_sight sight = {.committed = pg->machines[pg->primary].tables};
-    const struct pg_row *submission = pg_see(&sight, pg_table_index(&row_submissions), &key),
+    const struct pg_row *submission =
+                            pg_see(&sight, pg_table_index(&row_database_submissions), &key),
                         *life = pg_see(&sight, pg_table_index(&row_lives), &key);
     struct store_task all = {0};
     if (submission)
-        pg_unpack(&row_submissions, submission, &all);
+        pg_unpack(&row_database_submissions, submission, &all);
     if (life)
         pg_unpack(&row_lives, life, &all);
     *task = (struct store_task){.id = all.id,

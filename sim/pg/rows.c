@@ -237,7 +237,7 @@ int pg_table_index(const struct store_table *map)
     if (strcmp(map->table, store_node_boards.table) == 0)
         return PG_NODES;
     for (int n = 0; n < PG_OWNER; n++)
-        if (strcmp(row_tables[n]->table, map->table) == 0)
+        if (strcmp(row_database_tables[n]->table, map->table) == 0)
             return n;
     require(false, "the model has no such table");
     return -1;

@@ -12,9 +12,9 @@
 
 #include "server/store/rows.h"
 
-/* The tables of row_tables by their indices, where the counters are part of ergon.owner; and
- * ergon.nodes. */
-enum { PG_OWNER = ROW_TABLES - 1, PG_NODES = ROW_TABLES, PG_TABLES };
+/* The tables of row_database_tables by their indices, where the counters are part of ergon.owner;
+ * and ergon.nodes. */
+enum { PG_OWNER = ROW_DATABASE_TABLES - 1, PG_NODES = ROW_DATABASE_TABLES, PG_TABLES };
 
 struct pg_row {
     uint32_t refs, key_len, len;

@@ -77,9 +77,9 @@ static const char *change_task(const struct pg_sight *s, const struct pg_op *op)
     require(!op->first_life || !pg_see(s, LIVES, &op->key), "a life that begins has a row");
     put_life(s, op);
     if (op->anew) {
-        pg_unpack(&row_submissions, submission, &task);
+        pg_unpack(&row_database_submissions, submission, &task);
         task.durable = op->durable;
-        put_struct(s, &row_submissions, &task);
+        put_struct(s, &row_database_submissions, &task);
     }
     if (op->anew && op->options)
         put(s, OPTIONS, pg_row_ref(op->options));
@@ -268,9 +268,9 @@ static void set_back(const struct pg_sight *s, int table, uint64_t by)
         pg_row_unref(at);
         at = pg_row_ref((struct pg_row *)next);
         memset(&row, 0, sizeof row);
-        pg_unpack(row_tables[table], at, &row);
+        pg_unpack(row_database_tables[table], at, &row);
         if (sets_back(s, table, &row, by))
-            put_struct(s, row_tables[table], &row);
+            put_struct(s, row_database_tables[table], &row);
     }
     pg_row_unref(at);
 }
@@ -312,7 +312,7 @@ static void count(const struct pg_sight *s, struct pg_call *call, const struct p
     for (const struct pg_row *row = pg_see_from(s, SUBMISSIONS, &least);
          row && rows < STORE_COUNT_ROWS; row = pg_see_next(s, SUBMISSIONS, row), rows++) {
         const char *state = state_of(s, row, &call->unit.names);
-        pg_unpack(&row_submissions, row, &task);
+        pg_unpack(&row_database_submissions, row, &task);
         for (int n = 0; n < 5; n++)
             *counts[n] += strcmp(state, states[n]) == 0;
     }
@@ -359,6 +359,8 @@ static const char *run_op(const struct pg_sight *s, struct pg_call *call, const 
     case STORE_LOAD:
     case STORE_MARKS:
     case STORE_HAND_OVER:
+    case STORE_GROUP:
+    case STORE_ROW_GET:
         break;
     }
     return NULL;

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import postgres  # noqa: E402  (its folder comes first)
 
 ENV = {**os.environ, "PATH": os.path.join(BUILD, "server") + os.pathsep + os.environ["PATH"]}
-HEAD = '{"store":{"version":11}}\n'
+HEAD = '{"store":{"version":12}}\n'
 
 
 def ergon(*words, given=""):

@@ -433,6 +433,9 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
     case STORE_MARKS:
     case STORE_HAND_OVER:
         return true;
+    case STORE_GROUP:
+    case STORE_ROW_GET:
+        return false;
     case STORE_COUNT:
         audit(m, &op->audit);
         return true;

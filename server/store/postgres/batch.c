@@ -214,6 +214,8 @@ static bool fits(const struct group_entry *e, const struct store_op *op)
     case STORE_MARKS:
     case STORE_HAND_OVER:
     case STORE_COUNT:
+    case STORE_GROUP:
+    case STORE_ROW_GET:
         break;
     }
     return true;
@@ -316,20 +318,20 @@ struct part {
 };
 
 static const struct part parts[] = {
-    {STATEMENT_PUT, is_put, &row_submissions, true, NULL},
+    {STATEMENT_PUT, is_put, &row_database_submissions, true, NULL},
     {STATEMENT_PUT_OPTIONS, puts_options, &row_options, true, NULL},
     {STATEMENT_PUT_LIFE, puts_life, &row_lives, true, NULL},
     {STATEMENT_CHANGE, changes_life, &row_lives, true, NULL},
     {STATEMENT_FIRST_LIFE, begins_life, &row_lives, true, NULL},
-    {STATEMENT_DURABLE, changes_durable, &row_submissions, false, NULL},
+    {STATEMENT_DURABLE, changes_durable, &row_database_submissions, false, NULL},
     {STATEMENT_OPTIONS, changes_options, &row_options, true, NULL},
     {STATEMENT_SETTLED, settles, &row_options, false, NULL},
     {STATEMENT_EVENT, is_event, &row_events, true, NULL},
     {STATEMENT_TRIM, trims, &row_events, false, &oldest_column},
-    {STATEMENT_REMOVE_EVENTS, is_remove, &row_submissions, false, NULL},
-    {STATEMENT_REMOVE_OPTIONS, is_remove, &row_submissions, false, NULL},
-    {STATEMENT_REMOVE_LIFE, is_remove, &row_submissions, false, NULL},
-    {STATEMENT_REMOVE, is_remove, &row_submissions, false, NULL}};
+    {STATEMENT_REMOVE_EVENTS, is_remove, &row_database_submissions, false, NULL},
+    {STATEMENT_REMOVE_OPTIONS, is_remove, &row_database_submissions, false, NULL},
+    {STATEMENT_REMOVE_LIFE, is_remove, &row_database_submissions, false, NULL},
+    {STATEMENT_REMOVE, is_remove, &row_database_submissions, false, NULL}};
 
 static const struct store_column *column_of(const struct store_table *map, const char *name)
 {

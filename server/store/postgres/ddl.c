@@ -13,7 +13,7 @@ static const char *storage_of(const struct store_table *t)
 {
     if (t == &row_lives)
         return " WITH (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 70)";
-    if (t == &row_submissions || t == &row_options || t == &row_events)
+    if (t == &row_database_submissions || t == &row_options || t == &row_events)
         return " WITH (autovacuum_vacuum_scale_factor = 0.02)";
     return "";
 }
@@ -141,9 +141,9 @@ static const char functions[] =
 
 static void add_tables(struct sql *s)
 {
-    for (unsigned n = 0; n < ROW_TABLES; n++)
-        if (!row_tables[n]->one_row) /* the counters are columns of ergon.owner */
-            add_table(s, row_tables[n]);
+    for (unsigned n = 0; n < ROW_DATABASE_TABLES; n++)
+        if (!row_database_tables[n]->one_row) /* the counters are columns of ergon.owner */
+            add_table(s, row_database_tables[n]);
 }
 
 void ddl_create(struct sql *s, const char *cluster)
@@ -174,8 +174,8 @@ void ddl_upgrade(struct sql *s)
 {
     add_tables(s);
     sql_add(s, "DO $$ DECLARE c record; BEGIN FOR c IN SELECT * FROM (VALUES\n");
-    for (unsigned n = 0; n < ROW_TABLES; n++)
-        list_columns(s, row_tables[n]);
+    for (unsigned n = 0; n < ROW_DATABASE_TABLES; n++)
+        list_columns(s, row_database_tables[n]);
     sql_add(
         s,
         "(NULL, NULL, NULL)) v (at, name, type)\n"

@@ -20,14 +20,14 @@ struct fill {
     char *where;
     struct connection c;
     struct row_names names;
-    struct values rows[ROW_TABLES]; /* that were not sent yet */
-    uint32_t boards;                /* of the owner's row */
+    struct values rows[ROW_DATABASE_TABLES]; /* that were not sent yet */
+    uint32_t boards;                         /* of the owner's row */
 };
 
 static void free_fill(struct fill *f)
 {
     connection_close(&f->c);
-    for (int n = 0; n < ROW_TABLES; n++)
+    for (int n = 0; n < ROW_DATABASE_TABLES; n++)
         values_free(&f->rows[n]);
     free(f->where);
     free(f);
@@ -90,8 +90,8 @@ static bool is_empty(struct fill *f, const struct store_table *t, struct store_f
 
 static bool are_empty(struct fill *f, struct store_fault *fault)
 {
-    for (int n = 0; n < ROW_TABLES; n++)
-        if (!row_tables[n]->one_row && !is_empty(f, row_tables[n], fault))
+    for (int n = 0; n < ROW_DATABASE_TABLES; n++)
+        if (!row_database_tables[n]->one_row && !is_empty(f, row_database_tables[n], fault))
             return false;
     return true;
 }
@@ -147,9 +147,9 @@ static bool send_rows(struct fill *f, int n, struct store_fault *fault)
     struct values *v = &f->rows[n];
     if (v->len == 0)
         return true;
-    sql_add(&sql, "COPY ergon.%s (", row_tables[n]->table);
-    for (uint32_t c = 0; c < row_tables[n]->count + row_tables[n]->more; c++)
-        sql_add(&sql, "%s%s", c ? ", " : "", row_tables[n]->columns[c].name);
+    sql_add(&sql, "COPY ergon.%s (", row_database_tables[n]->table);
+    for (uint32_t c = 0; c < row_database_tables[n]->count + row_database_tables[n]->more; c++)
+        sql_add(&sql, "%s%s", c ? ", " : "", row_database_tables[n]->columns[c].name);
     sql_add(&sql, ") FROM STDIN (FORMAT binary)");
     if (!do_run(f, text, NULL, fault))
         return false;
@@ -166,7 +166,7 @@ static bool send_rows(struct fill *f, int n, struct store_fault *fault)
 static int index_of(const struct store_table *table)
 {
     int n = 0;
-    while (strcmp(row_tables[n]->table, table->table) != 0)
+    while (strcmp(row_database_tables[n]->table, table->table) != 0)
         n++;
     return n;
 }
@@ -177,12 +177,12 @@ static int fill_row(void *fill, const struct store_table *table, const void *row
     struct fill *f = fill;
     int n = index_of(table);
     struct store_task task;
-    if (row_tables[n]->more > 0) { /* its boards */
+    if (row_database_tables[n]->more > 0) { /* its boards */
         task = *(const struct store_task *)row;
         task.boards = f->boards;
         row = &task;
     }
-    values_copy_row(&f->rows[n], row_tables[n], row, &f->names);
+    values_copy_row(&f->rows[n], row_database_tables[n], row, &f->names);
     if (f->rows[n].failed) {
         error_say(fault, STORE_MEMORY, f->where, "there is no memory for a row");
         return -1;
@@ -215,7 +215,7 @@ static bool send_counters(struct fill *f, const struct row_counters *counters,
 
 static bool finish(struct fill *f, const struct row_counters *counters, struct store_fault *fault)
 {
-    for (int n = 0; n < ROW_TABLES; n++)
+    for (int n = 0; n < ROW_DATABASE_TABLES; n++)
         if (!send_rows(f, n, fault))
             return false;
     return send_counters(f, counters, fault) && do_run(f, "COMMIT", NULL, fault);

@@ -223,7 +223,7 @@ static bool take_table_row(struct loader *l, struct row *r, const struct store_t
 
 static bool take_task(struct loader *l, struct row *r)
 {
-    const struct store_table *part = &row_submissions;
+    const struct store_table *part = &row_database_submissions;
     const struct row_names *names = &l->store->names;
     struct store_task task = {0};
     const struct store_column *bad = take_columns(r, part, &task, names);
@@ -461,8 +461,9 @@ static bool lock_tables(const struct postgres_store *s, struct connection *c, co
     for (uint32_t n = 0; n < s->table_count; n++)
         if (s->tables[n]->one)
             sql_add(&sql, ", ergon.%s", s->tables[n]->table);
-    sql_add(&sql, ", ergon.%s, ergon.%s, ergon.%s, ergon.%s IN %s MODE; %s", row_submissions.table,
-            row_options.table, row_lives.table, row_events.table, mode, after);
+    sql_add(&sql, ", ergon.%s, ergon.%s, ergon.%s, ergon.%s IN %s MODE; %s",
+            row_database_submissions.table, row_options.table, row_lives.table, row_events.table,
+            mode, after);
     if (run_on(s, c, text, fault))
         return true;
     if (!c->pg || fault->error != STORE_AWAY || !run_on(s, c, "ROLLBACK", fault))

@@ -172,7 +172,7 @@ static void join_record(struct sql *s, const struct store_table *t, const char *
 void sql_select_tasks(struct sql *s)
 {
     sql_add(s, "SELECT ");
-    sql_names(s, &row_submissions, "s.");
+    sql_names(s, &row_database_submissions, "s.");
     sql_add(s, ", o, l FROM ergon.submissions s");
     join_record(s, &row_options, "o");
     join_record(s, &row_lives, "l");

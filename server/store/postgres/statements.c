@@ -57,7 +57,7 @@ static void make(enum statement which, struct sql *sql)
     if (texts[which])
         sql_add(sql, "%s", texts[which]);
     else if (which == STATEMENT_PUT)
-        sql_insert(sql, &row_submissions);
+        sql_insert(sql, &row_database_submissions);
     else if (which == STATEMENT_PUT_OPTIONS)
         sql_insert(sql, &row_options);
     else if (which == STATEMENT_PUT_LIFE)

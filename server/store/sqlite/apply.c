@@ -251,6 +251,9 @@ static int apply(struct sqlite_store *s, struct store_op *op)
     case STORE_MARKS:
     case STORE_HAND_OVER:
         return SQLITE_CONSTRAINT; /* of a cluster */
+    case STORE_GROUP:
+    case STORE_ROW_GET:
+        return SQLITE_INTERNAL;
     }
     return SQLITE_INTERNAL;
 }

@@ -47,6 +47,14 @@ static int bind(sqlite3_stmt *st, int index, const void *field, const struct sto
     return SQLITE_INTERNAL;
 }
 
+static int bind_column(sqlite3_stmt *st, int index, const struct store_column *c, const void *row,
+                       const struct row_names *names)
+{
+    if (c->key == KEY_PART_OR_EMPTY && row_is_null(c, row))
+        return sqlite3_bind_text(st, index, "", 0, SQLITE_STATIC);
+    return bind(st, index, (const char *)row + c->at, c, names);
+}
+
 int row_bind(sqlite3_stmt *st, const struct store_table *m, const void *row,
              const struct row_names *names)
 {
@@ -54,7 +62,7 @@ int row_bind(sqlite3_stmt *st, const struct store_table *m, const void *row,
     sqlite3_clear_bindings(st);
     for (uint32_t n = 0; n < m->count; n++) {
         const struct store_column *c = &m->columns[n];
-        int rc = bind(st, (int)n + 1, (const char *)row + c->at, c, names);
+        int rc = bind_column(st, (int)n + 1, c, row, names);
         if (rc != SQLITE_OK)
             return rc;
     }
@@ -69,7 +77,7 @@ int row_bind_key(sqlite3_stmt *st, const struct store_table *t, const void *row,
     for (uint32_t n = 0; n < t->count && rc == SQLITE_OK; n++) {
         const struct store_column *c = &t->columns[n];
         if (c->key != KEY_NONE)
-            rc = bind(st, ++index, (const char *)row + c->at, c, names);
+            rc = bind_column(st, ++index, c, row, names);
     }
     assert(index > 0 && index == sqlite3_bind_parameter_count(st)); /* else it means other rows */
     return rc;

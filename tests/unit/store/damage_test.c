@@ -130,7 +130,7 @@ static void run_sql(struct store_world *w, const char *sql)
 STORE_TEST(an_id_that_lost_a_bit)
 {
     struct store_files files;
-    static const uint8_t id_and_head[] = {0x87, 0x69, 7}; /* 1001, and the size of the row's head */
+    static const uint8_t id_and_head[] = {0x87, 0x69, 8}; /* 1001, and the size of the row's head */
     make(w);
     store_files_read(&files, w->path);
     uint8_t *at = memmem(files.part[STORE_FILE].at, files.part[STORE_FILE].len, id_and_head,
