@@ -20,7 +20,8 @@ type Context struct {
 
 	session *session
 	id      any
-	call    any // a number, as a rule
+	call    any            // a number, as a rule
+	turn    map[string]any // what a message to an actor says of it; nil: it is none
 	cancel  context.CancelFunc
 	of      *serving
 
@@ -55,6 +56,9 @@ func (c *Context) Partial(value any) error {
 }
 
 func (c *Context) tell(method string, params ...any) error {
+	if c.session == nil {
+		return nil // of ActorType.Turn
+	}
 	err := c.session.send(c, []any{messageNotification, method, append([]any{c.call}, params...)})
 	if err == errUnsent || c.Err() != nil {
 		return nil // nobody waits for it

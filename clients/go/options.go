@@ -58,7 +58,8 @@ var (
 	cronOptions = common.and(durationOf, "jitter").and(nil, "zone overlap catch_up")
 	taskOptions = common.and(durationOf, "delay").and(momentOf, "at").and(afterOf, "after after_any").
 			and(nil, "key traceparent tracestate")
-	getOptions = table{}.and(nil, "result history params params_text options attempts")
+	messageOptions = taskOptions.without("actor")
+	getOptions     = table{}.and(nil, "result history params params_text options attempts")
 )
 
 // and is the table with these, too.
@@ -71,6 +72,13 @@ func (t table) and(told func(string, any) (any, error), names string) table {
 		more[name] = option{name, told}
 	}
 	return more
+}
+
+// without is the table without one.
+func (t table) without(name string) table {
+	less := t.and(nil, "")
+	delete(less, name)
+	return less
 }
 
 func bad(format string, args ...any) *Error {

@@ -116,6 +116,9 @@ func (v *serving) add(s *session, id any, method string, told map[string]any) (*
 	if call, ok := told["call"].(int64); ok {
 		c.call = call
 	}
+	if told["actor"] != nil {
+		c.turn = told
+	}
 	if left, ok := told["left"].(int64); ok {
 		c.Context, c.cancel = context.WithTimeout(s.base, time.Duration(left)*time.Millisecond)
 	} else {

@@ -25,6 +25,8 @@ type WorkOptions struct {
 	Lease         time.Duration // in which the server must hear of this process, and not of its kernel alone; none
 	Grace         time.Duration // that handlers have in the end; 30 s; below 0: none
 
+	Actors map[string]ActorType // by the names of the types
+
 	// Secret is true, or a []string of methods, whose parameters are shown to nobody; false takes it back; nil changes nothing.
 	// Older servers refuse it.
 	Secret any
@@ -39,9 +41,10 @@ type worker struct {
 	serving    *serving
 	client     *Client
 	options    WorkOptions
-	registered atomic.Bool // once, ever
-	refused    chan error  // what the server has against us
-	over       atomic.Bool // it has something, which Work returns
+	registered atomic.Bool    // once, ever
+	refused    chan error     // what the server has against us
+	over       atomic.Bool    // it has something, which Work returns
+	actors     map[string]any // as the server is told of them
 	ending     context.Context
 }
 
@@ -61,18 +64,22 @@ func (c *Client) Work(ctx context.Context, o WorkOptions, handlers map[string]Ha
 	if err := o.wrong(handlers); err != nil {
 		return err
 	}
+	actors, err := policies(o.Actors)
+	if err != nil {
+		return err
+	}
 	panics := o.OnTrouble
 	if panics == nil {
 		panics = func(err error) { c.options.Log("ergon: %v", err) }
 		o.OnTrouble = func(error) {} // a refusal has its line
 	}
-	w := &worker{client: c, options: o, refused: make(chan error, 1), ending: ctx}
-	w.serving = newServing(handlers, o.Slots, w.register, panics)
+	w := &worker{client: c, options: o, refused: make(chan error, 1), ending: ctx, actors: actors}
+	w.serving = newServing(withActors(handlers, o.Actors), o.Slots, w.register, panics)
 	if !c.employ(w) {
 		return errors.New("ergon: this client works already: another registration needs a client of its own")
 	}
 	defer c.dismiss(w)
-	err := w.run(ctx)
+	err = w.run(ctx)
 	w.finish(err == nil)
 	return err
 }
@@ -149,6 +156,9 @@ func (w *worker) register(ctx context.Context, s *session) error {
 	}
 	if w.options.Secret != nil {
 		with["secret"] = w.options.Secret
+	}
+	if len(w.actors) != 0 {
+		with["actors"] = w.actors
 	}
 	_, err := s.request(ctx, "worker.register", []any{methods, with})
 	var e *Error

@@ -885,8 +885,132 @@ func silent() {
 	good(task.Cancel(ctx))
 }
 
+// cart is a type of actors whose states had another form before.
+var cart = ergon.ActorType{
+	Schema: 2,
+	Reads:  []string{"total"},
+	Policy: ergon.With{"idle": "1m", "state_max": "1k"},
+	Methods: map[string]ergon.ActorMethod{
+		"add": func(a *ergon.Actor, params []any) (any, error) {
+			items, _ := a.State["items"].(map[string]any)
+			if items == nil {
+				items = map[string]any{}
+			}
+			items[params[0].(string)] = params[1]
+			a.State["items"] = items
+			return len(items), nil
+		},
+		"total": func(a *ergon.Actor, params []any) (any, error) {
+			sum := int64(0)
+			items, _ := a.State["items"].(map[string]any)
+			for _, cents := range items {
+				sum += cents.(int64)
+			}
+			return sum, nil
+		},
+		"spoil": func(a *ergon.Actor, params []any) (any, error) {
+			a.State["items"] = nil
+			return nil, ergon.Permanent("spoiled")
+		},
+		"empty": func(a *ergon.Actor, params []any) (any, error) {
+			a.Drop()
+			return nil, nil
+		},
+	},
+	Upgrade: func(state any, schema int64) (any, error) { return map[string]any{"items": state}, nil },
+}
+
+var twin = ergon.ActorType{Methods: map[string]ergon.ActorMethod{
+	"report": func(a *ergon.Actor, params []any) (any, error) {
+		a.State["value"] = params[0]
+		a.Wake()
+		return a.Name, nil
+	},
+	"step": func(a *ergon.Actor, params []any) (any, error) {
+		a.State["steps"] = a.Version
+		a.SleepUntilWoken()
+		return nil, nil
+	},
+}}
+
+func actors() {
+	apple := map[string]any{"items": map[string]any{"a": 1}}
+	both := map[string]any{"items": map[string]any{"a": int64(1), "b": int64(2)}}
+	check(good(cart.Turn(apple, "add", "b", 2)), ergon.Turned{Result: 2, Changes: map[string]any{"state": both}})
+	check(apple, map[string]any{"items": map[string]any{"a": 1}})
+	check(good(cart.Turn(both, "total")), ergon.Turned{Result: int64(3)})
+	check(good(cart.Turn(both, "empty")).Changes, map[string]any{"drop": true})
+	for method, code := range map[string]string{"gone": "NO_METHOD", "spoil": "PERMANENT"} {
+		turned, err := cart.Turn(nil, method)
+		fails(code, turned, err)
+	}
+	turned, err := cart.Turn(7, "total")
+	fails("PERMANENT", turned, err)
+
+	host, c := dial(ergon.Options{}), dial(ergon.Options{})
+	defer c.Close()
+	defer host.Close()
+	ending, stop := context.WithCancel(ctx)
+	work := func(types map[string]ergon.ActorType) error {
+		return host.Work(ending, ergon.WorkOptions{Slots: 2, Actors: types}, nil)
+	}
+	for _, wrong := range []ergon.ActorType{{Reads: []string{"gone"}}, {Policy: ergon.With{"gone": 1}}, {Methods: map[string]ergon.ActorMethod{"gone": nil}}} {
+		holds("it names what is wrong", strings.Contains(fails("BAD_PARAMS", 0, work(map[string]ergon.ActorType{"cart": wrong})).Text, "gone"))
+	}
+	old := ergon.ActorType{Methods: map[string]ergon.ActorMethod{"put": func(a *ergon.Actor, params []any) (any, error) {
+		a.State["a"] = 1
+		return nil, nil
+	}}}
+	worked := make(chan error)
+	go func() { worked <- work(map[string]ergon.ActorType{"cart": old}) }()
+	ready := func(method string) {
+		for {
+			if _, err := c.Call(ctx, "server.describe", method); err == nil {
+				return
+			}
+		}
+	}
+	ready("cart.put")
+	one := c.Actor("cart/9")
+	check(good(one.Call(ctx, "put")), nil)
+	stop()
+	check(<-worked, nil)
+	ending, stop = context.WithCancel(ctx)
+	go func() { worked <- work(map[string]ergon.ActorType{"cart": cart, "twin": twin}) }()
+	ready("twin.step")
+	check(good(one.Call(ctx, "add", "b", 2)), int64(2))
+	check(good(one.CallWith(ctx, ergon.With{"key": "line-2"}, "add", "c", 3)), int64(3))
+	check(good(one.CallWith(ctx, ergon.With{"key": "line-2"}, "add", "c", 4)), int64(3))
+	check(good(good(one.Tell(ctx, ergon.With{"keep": "1m"}, "total")).Wait(ctx)), int64(6))
+	for method, code := range map[string]string{"spoil": "PERMANENT", "gone": "NO_METHOD"} {
+		result, err := one.Call(ctx, method)
+		fails(code, result, err)
+	}
+	result, err := one.CallWith(ctx, ergon.With{"actor": "cart/8"}, "total")
+	fails("BAD_PARAMS", result, err)
+	result, err = one.Call(ctx, "add", strings.Repeat("x", 2000), 1)
+	fails("BAD_CHANGES", result, err)
+	shown := good(one.Get(ctx))
+	check([]any{shown["version"], shown["schema"], shown["state"]},
+		[]any{int64(3), int64(2), map[string]any{"items": map[string]any{"a": int64(1), "b": int64(2), "c": int64(3)}}})
+	check(good(one.Stop(ctx, "closed")), "stopped")
+	result, err = one.Call(ctx, "total")
+	fails("STOPPED", result, err)
+	check(good(one.Explain(ctx))["reason"], "stopped")
+	check([]string{good(one.Start(ctx, true)), good(one.Wake(ctx)), good(one.Drop(ctx))}, []string{"sleeping", "sleeping", "sleeping"})
+	check(good(c.Actor("twin/1").Call(ctx, "report", 5)), "twin/1")
+	for {
+		shown = good(c.Actor("twin/1").Get(ctx))
+		if state := shown["state"].(map[string]any); state["steps"] == int64(1) && shown["stage"] == "sleeping" {
+			break
+		}
+	}
+	stop()
+	check(<-worked, nil)
+}
+
 func main() {
 	map[string]func(){"values": values, "errors": errs, "large": large, "tls": tls, "token": token, "cancel": cancel, "many": many,
 		"watch": watch, "closed": closed, "rubbish": rubbish, "restart": restart, "serve": serve, "hold": hold, "share": share, "again": again,
-		"times": times, "thousands": thousands, "failures": failures, "news": news, "full": full, "older": older, "silent": silent}[os.Args[1]]()
+		"times": times, "thousands": thousands, "failures": failures, "news": news, "full": full, "older": older, "silent": silent, "actors": actors}[os.Args[1]]()
 }

@@ -82,6 +82,9 @@ class Go(clients.Clients, unittest.TestCase):
     def test_times_and_options(self):
         self.play("times", self.unix)
 
+    def test_a_table_is_a_type_of_actors(self):
+        self.play("actors", self.unix)
+
     def test_more_tasks_than_the_server_waits_for_at_a_time(self):
         self.play("thousands", self.unix)
 

@@ -1,0 +1,84 @@
+package ergon
+
+import "context"
+
+// ActorRef is an actor of the server, by its name.
+type ActorRef struct {
+	Name   string // "cart/42"
+	client *Client
+}
+
+// Actor is an actor by its name, TYPE/KEY. The first message makes it.
+func (c *Client) Actor(name string) *ActorRef { return &ActorRef{name, c} }
+
+// Call sends a message and waits for its result. The method is named without its type.
+func (r *ActorRef) Call(ctx context.Context, method string, params ...any) (any, error) {
+	return r.CallWith(ctx, nil, method, params...)
+}
+
+// CallWith is Call with options of a task. With a key it is repeated after a broken connection: the server runs it once.
+func (r *ActorRef) CallWith(ctx context.Context, with With, method string, params ...any) (any, error) {
+	return r.send(ctx, "CallWith", with, "actor.call", method, params)
+}
+
+// Tell leaves a message, with options of a task or nil, and returns it as a task.
+func (r *ActorRef) Tell(ctx context.Context, with With, method string, params ...any) (*Task, error) {
+	said, err := r.send(ctx, "Tell", with, "actor.tell", method, params)
+	if err != nil {
+		return nil, err
+	}
+	return r.client.submitted(said)
+}
+
+func (r *ActorRef) send(ctx context.Context, who string, with With, verb, method string, params []any) (any, error) {
+	wire, err := with.told(who, messageOptions)
+	if err != nil {
+		return nil, err
+	}
+	again := never
+	if wire["key"] != nil {
+		again = stopping
+	}
+	return r.client.request(ctx, r.client.calls, again, verb, r.Name, method, list(params), wire)
+}
+
+// Get describes the actor, with its state: actor.get of PROTOCOL.md.
+func (r *ActorRef) Get(ctx context.Context) (map[string]any, error) {
+	return r.client.poll(ctx, "actor.get", r.Name, map[string]any{"state": true})
+}
+
+// Explain is the same without the state, but with the reason and a text.
+func (r *ActorRef) Explain(ctx context.Context) (map[string]any, error) {
+	return r.client.poll(ctx, "actor.explain", r.Name)
+}
+
+// Start lets a stopped actor go on, with its state or, after a reset, without one. Like the next three it returns the stage.
+func (r *ActorRef) Start(ctx context.Context, reset bool) (string, error) {
+	return r.stage(ctx, "actor.start", map[string]any{"reset": reset})
+}
+
+// Stop: the actor runs no message until Start; callers get the reason, which may be empty.
+func (r *ActorRef) Stop(ctx context.Context, reason string) (string, error) {
+	options := map[string]any{}
+	if reason != "" {
+		options["reason"] = reason
+	}
+	return r.stage(ctx, "actor.stop", options)
+}
+
+// Wake ends the sleep of a stepped actor.
+func (r *ActorRef) Wake(ctx context.Context) (string, error) {
+	return r.stage(ctx, "actor.wake", nil)
+}
+
+// Drop forgets its state and cancels its messages.
+func (r *ActorRef) Drop(ctx context.Context) (string, error) {
+	return r.stage(ctx, "actor.drop", nil)
+}
+
+func (r *ActorRef) stage(ctx context.Context, verb string, options map[string]any) (string, error) {
+	said, err := r.client.Call(ctx, verb, r.Name, options)
+	answer, _ := said.(map[string]any)
+	stage, _ := answer["stage"].(string)
+	return stage, err
+}

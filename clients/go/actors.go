@@ -1,0 +1,189 @@
+package ergon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// unknownSchema: after so long a state of a schema that this host does not know is offered to a host again.
+const unknownSchema = time.Second
+
+// ActorMethod runs one message of an actor, a turn. What it leaves in a.State is the new state when it returns; after an error
+// nothing has changed.
+type ActorMethod func(a *Actor, params []any) (any, error)
+
+// ActorType is a type of actors, for WorkOptions.Actors: docs/actors.md.
+//
+//	var cart = ergon.ActorType{Reads: []string{"size"}, Methods: map[string]ergon.ActorMethod{"add": add, "size": size}}
+//	err := client.Work(ctx, ergon.WorkOptions{Actors: map[string]ergon.ActorType{"cart": cart}}, nil)
+type ActorType struct {
+	// By their names without the type. The server calls a method step again and again, unless the actor sleeps.
+	Methods map[string]ActorMethod
+	Reads   []string // methods that change nothing, and wait for no other message
+	Schema  int64    // the number of the form of its states
+
+	// Upgrade returns the state in the form of Schema, made of one with an older number; nil: states stay as they are.
+	Upgrade func(state any, schema int64) (any, error)
+
+	// Policy: idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max. Default: the server's.
+	Policy With
+}
+
+// Actor is one turn of an actor: its state, and the message that runs.
+type Actor struct {
+	*Context
+	Name    string // "cart/42"
+	Version int64  // how often its state has changed
+	State   map[string]any
+
+	changes map[string]any
+}
+
+// Sleep: the next step comes after so long.
+func (a *Actor) Sleep(d time.Duration) { a.changes["sleep"] = milliseconds(d) }
+
+// SleepUntilWoken: the next step comes when the actor is woken.
+func (a *Actor) SleepUntilWoken() { a.changes["sleep"] = true }
+
+// Wake: the next step comes now, if the actor sleeps.
+func (a *Actor) Wake() { a.changes["wake"] = true }
+
+// Stop: the actor runs no message until actor.start.
+func (a *Actor) Stop(why string) { a.changes["stop"] = why }
+
+// Drop: the actor has no state any more.
+func (a *Actor) Drop() { a.changes["drop"] = true }
+
+var policyOptions = table{"state_max": {"state", nil}}.and(durationOf, "idle backoff backoff_max timeout").
+	and(nil, "retries call_retries messages mailbox")
+
+// policies are the option actors of worker.register.
+func policies(actors map[string]ActorType) (map[string]any, error) {
+	all := map[string]any{}
+	for name, t := range actors {
+		told, err := t.Policy.told("the Policy of "+name, policyOptions)
+		if err != nil {
+			return nil, err
+		}
+		for method, run := range t.Methods {
+			if run == nil {
+				return nil, bad("the method %s of %s is nil", method, name)
+			}
+		}
+		for _, method := range t.Reads {
+			if t.Methods[method] == nil {
+				return nil, bad("Reads of %s names %q, which is no method of it", name, method)
+			}
+		}
+		told["reads"], told["schema"] = append([]string{}, t.Reads...), t.Schema
+		all[name] = told
+	}
+	return all, nil
+}
+
+// withActors are the handlers of plain methods and those of the types.
+func withActors(handlers map[string]Handler, actors map[string]ActorType) map[string]Handler {
+	all := map[string]Handler{}
+	for name, handler := range handlers {
+		all[name] = handler
+	}
+	for name, t := range actors {
+		for method := range t.Methods {
+			t, method := t, method
+			all[name+"."+method] = func(c *Context, params []any) (any, error) {
+				done, err := t.run(c, method, params)
+				if err != nil || len(done.Changes) == 0 {
+					return []any{done.Result, nil}, err
+				}
+				return []any{done.Result, done.Changes}, nil
+			}
+		}
+	}
+	return all
+}
+
+// copied is the value as the server would send it back.
+func copied(value any) (any, error) {
+	data, err := appendValue(nil, value, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{from: bufio.NewReader(bytes.NewReader(data)), most: len(data)}
+	return r.next()
+}
+
+// begin gives the turn the state, in the form of the type's schema.
+func (t ActorType) begin(a *Actor, state any, schema int64) error {
+	var err error
+	if schema > t.Schema {
+		return Again(unknownSchema)
+	}
+	if state, err = copied(state); err != nil {
+		return err
+	}
+	if state != nil && schema < t.Schema && t.Upgrade != nil {
+		if state, err = t.Upgrade(state, schema); err != nil {
+			return err
+		}
+	}
+	if a.State, _ = state.(map[string]any); a.State == nil {
+		a.State = map[string]any{}
+		if state != nil {
+			return Permanent(fmt.Sprintf("the state of %s is no map with texts as keys, but a %T", a.Name, state))
+		}
+	}
+	return nil
+}
+
+// Turned is what one message did.
+type Turned struct {
+	Result  any
+	Changes map[string]any // as the server gets them: state if it is another, sleep, wake, stop, drop
+}
+
+func (t ActorType) run(c *Context, method string, params []any) (Turned, error) {
+	a := &Actor{Context: c, changes: map[string]any{}}
+	a.Name, _ = c.turn["actor"].(string)
+	a.Version, _ = c.turn["version"].(int64)
+	schema, _ := c.turn["schema"].(int64)
+	before := c.turn["state"]
+	if err := t.begin(a, before, schema); err != nil {
+		return Turned{}, err
+	}
+	result, err := t.Methods[method](a, params)
+	if err != nil {
+		return Turned{}, err
+	}
+	for _, one := range t.Reads {
+		if one == method {
+			return Turned{Result: result}, nil
+		}
+	}
+	after, err := copied(a.State)
+	if before == nil {
+		before = map[string]any{}
+	}
+	if a.changes["drop"] == nil && !reflect.DeepEqual(before, after) {
+		a.changes["state"] = after
+	}
+	return Turned{result, a.changes}, err
+}
+
+// Turn runs one message of an actor with this state without a server, for tests. An unknown method is an error (NO_METHOD).
+func (t ActorType) Turn(state any, method string, params ...any) (Turned, error) {
+	if t.Methods[method] == nil {
+		return Turned{}, &Error{Code: "NO_METHOD", Text: fmt.Sprintf("the type has no method %q", method)}
+	}
+	state, err := copied(state)
+	if err != nil {
+		return Turned{}, err
+	}
+	within, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	told := map[string]any{"actor": "test/1", "version": int64(0), "schema": t.Schema, "state": state}
+	return t.run(&Context{Context: within, Method: method, Attempt: 1, turn: told}, method, params)
+}
