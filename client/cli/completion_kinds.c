@@ -29,6 +29,7 @@ const char *const *completion_choices(const char *command, const char *option)
         {"worker", "output", {"auto", "json", "bin"}},
         {"worker", "input", {"json", "raw", "args"}},
         {"worker", "on-lost", {"kill", "finish"}},
+        {"worker", "durable", {"none"}},
         {"sem run", "on-lost", {"kill", "warn"}},
         {NULL,
          "state",

@@ -7,6 +7,7 @@
 #include "client/cli/pages.h"
 #include "client/cli/synonyms.h"
 #include "client/cli/table.h"
+#include "client/cli/worker_actor.h"
 #include "client/cli/worker_serve.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@ enum {
 /* ---- a command as a service ---- */
 
 struct serve_options {
+    struct actor_type_options actor; /* first: ACTOR_TYPE_OPTIONS fills it */
     struct option_list methods;
     const char *name, *version, *input, *output, *on_lost;
     uint64_t slots, share, grace_ns, lease_ns, message;
@@ -97,6 +99,26 @@ static enum status plan_version(struct worker_plan *plan, const struct serve_opt
     return STATUS_OK;
 }
 
+/* What a type of actors says beside its methods. */
+static enum status plan_actor(struct worker_plan *plan, const struct serve_options *o)
+{
+    const struct actor_type_options *a = &o->actor;
+    bool forms = strcmp(o->input, "json") == 0 && strcmp(o->output, "auto") == 0;
+    if (a->type == NULL && (a->durable != NULL || a->idle_ns > 0 || a->reads.count > 0)) {
+        complain("--reads, --durable and --idle are options of a type; say which by --actor");
+        return STATUS_USAGE;
+    }
+    if (a->type != NULL && !forms) {
+        complain("with --actor a command gets and answers a line of JSON: no --input, no --output");
+        return STATUS_USAGE;
+    }
+    if (a->type != NULL) {
+        plan->input = INPUT_TURN;
+        plan->output = OUTPUT_TURN;
+    }
+    return STATUS_OK;
+}
+
 static enum status plan_message(struct worker_plan *plan, uint64_t size)
 {
     if (size > 0 && (size < MESSAGE_LEAST || size > UINT32_MAX)) {
@@ -143,7 +165,24 @@ static enum status plan_of(struct worker_plan *plan, const struct serve_options 
     plan->grace_ms = o->grace_ns / 1000000;
     plan->lease_ms = (o->lease_ns + 999999) / 1000000;
     enum status status = plan_message(plan, o->message);
-    return status == STATUS_OK ? plan_version(plan, o) : status;
+    if (status == STATUS_OK)
+        status = plan_version(plan, o);
+    return status == STATUS_OK ? plan_actor(plan, o) : status;
+}
+
+static enum status serve_actors(const struct globals *g, struct worker_plan *plan,
+                                const struct serve_options *o)
+{
+    struct actor_offer offer;
+    enum status status = STATUS_USAGE;
+    if (actor_offer_init(&offer, &o->actor, &o->methods)) {
+        struct span actors = pack_bytes(&offer.actors);
+        plan->methods = offer.methods;
+        plan->actors = (struct ergon_raw){actors.at, actors.len};
+        status = worker_serve(g, plan);
+    }
+    actor_offer_fini(&offer);
+    return status;
 }
 
 static enum status serve(const struct globals *g, const void *options, int argc, char **argv)
@@ -163,7 +202,7 @@ static enum status serve(const struct globals *g, const void *options, int argc,
     plan.host = host[0] != 0 && utf8_valid(span_text(host)) ? host : NULL;
     snprintf(name, sizeof name, "%.50s:%d", host, (int)getpid());
     plan.name = o->name != NULL ? o->name : name;
-    return worker_serve(g, &plan);
+    return o->actor.type != NULL ? serve_actors(g, &plan, o) : worker_serve(g, &plan);
 }
 
 /* ---- list ---- */
@@ -332,13 +371,20 @@ const struct command WORKER = {
         "The server answers TOO_LARGE for a request that is longer than --message.\n\n"
         "At SIGTERM it takes nothing more, waits for --grace, gives back what is left, and ends.\n"
         "A connection that breaks is made again, for ever. To try a new version on a few tasks,\n"
-        "start a worker of it with --version and --share.\n",
+        "start a worker of it with --version and --share.\n\n"
+        "With --actor the command runs messages to actors of that type, and methods are named\n"
+        "without it. It gets a line of JSON, an object of actor, method, params, state, schema\n"
+        "and version, and writes one: result, and the changes by their names (state, drop,\n"
+        "sleep, wake, stop), each of which may be missing.\n",
     .examples = "  ergon worker --method thumbnail --slots 4 --input raw --output bin -- \\\n"
                 "      convert - -resize 200x200 jpg:-\n"
                 "  ergon worker --method disk.free --input args -- df --output=avail\n"
+                "  ergon worker --actor count --method add -- \\\n"
+                "      jq -c '{state: (.state + .params[0]), result: (.state + .params[0])}'\n"
                 "  ergon worker list\n",
     .parts = PARTS,
     .options = SERVE_OPTIONS,
+    .shared = ACTOR_TYPE_OPTIONS,
     .options_size = sizeof(struct serve_options),
     .defaults = &SERVE_DEFAULTS,
     .arguments_min = 1,

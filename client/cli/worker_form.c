@@ -48,23 +48,47 @@ static uint32_t take_context(struct work *w, struct reader r, uint32_t count)
     return count;
 }
 
-static const char *as_json(struct work *w, struct reader *r, uint32_t count)
+/* NULL: out of memory. */
+static json_t *params_of(struct reader *r, uint32_t count)
 {
     json_t *all = json_array();
     struct span value;
     for (; count > 0; count--)
         if (!read_any(r, &value) || json_array_append_new(all, json_from_value(value)) != 0) {
             json_decref(all);
-            return WORK_NO_MEMORY;
+            return NULL;
         }
-    w->text = json_dumps(all, JSON_COMPACT);
-    json_decref(all);
+    return all;
+}
+
+/* Takes `value` over. */
+static const char *as_line(struct work *w, json_t *value)
+{
+    w->text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+    json_decref(value);
     if (w->text == NULL)
         return WORK_NO_MEMORY;
     /* The newline takes the place of the zero at the end. */
     w->input = span_of(w->text, strlen(w->text) + 1);
     w->text[w->input.len - 1] = '\n';
     return NULL;
+}
+
+/* The method is told without the type, which is the actor's name up to its '/'. */
+static const char *as_turn(struct work *w, const char *method, struct reader *r, uint32_t count)
+{
+    const char *actor = json_string_value(json_object_get(w->context, "actor"));
+    size_t type = actor != NULL ? strcspn(actor, "/") : 0;
+    json_t *params = params_of(r, count);
+    if (actor == NULL || strlen(method) <= type) {
+        json_decref(params);
+        return "the command runs messages to actors";
+    }
+    return as_line(w, json_pack("{s:s, s:s, s:o, s:O?, s:O?, s:O?}", "actor", actor, "method",
+                                method + type + 1, "params", params, "state",
+                                json_object_get(w->context, "state"), "schema",
+                                json_object_get(w->context, "schema"), "version",
+                                json_object_get(w->context, "version")));
 }
 
 static const char *as_bytes(struct work *w, struct reader *r, uint32_t count)
@@ -107,8 +131,8 @@ static const char *as_arguments(struct work *w, struct reader *r, uint32_t count
     return NULL;
 }
 
-const char *work_read(struct work *w, struct ergon_raw params, enum input_form form,
-                      char *const *command, size_t words)
+const char *work_read(struct work *w, const char *method, struct ergon_raw params,
+                      enum input_form form, char *const *command, size_t words)
 {
     struct reader r;
     uint32_t count;
@@ -121,7 +145,9 @@ const char *work_read(struct work *w, struct ergon_raw params, enum input_form f
     memcpy(w->argv, command, words * sizeof *command);
     switch (form) {
     case INPUT_JSON:
-        return as_json(w, &r, count);
+        return as_line(w, params_of(&r, count));
+    case INPUT_TURN:
+        return as_turn(w, method, &r, count);
     case INPUT_RAW:
         return as_bytes(w, &r, count);
     case INPUT_ARGS:
@@ -162,8 +188,29 @@ static const char *pack_json(struct pack *to, json_t *value)
     return good ? NULL : "its output is nested too deeply, or $bytes is not base64";
 }
 
+/* [result, changes]: all pairs but `result` are changes. */
+static const char *pack_turn(struct pack *to, struct span bytes)
+{
+    json_t *turn = bytes.len > 0 ? json_of(bytes) : json_object();
+    if (!json_is_object(turn)) {
+        json_decref(turn);
+        return "its output is no object of JSON, such as {\"result\": 1, \"state\": 2}";
+    }
+    json_t *result = json_incref(json_object_get(turn, "result"));
+    json_object_del(turn, "result");
+    pack_array(to, 2);
+    const char *wrong = pack_json(to, result != NULL ? result : json_null());
+    if (wrong == NULL && json_object_size(turn) > 0)
+        return pack_json(to, turn);
+    pack_nil(to);
+    json_decref(turn);
+    return wrong;
+}
+
 const char *output_pack(struct pack *to, enum output_form form, struct span bytes)
 {
+    if (form == OUTPUT_TURN)
+        return pack_turn(to, bytes);
     if (form == OUTPUT_BIN)
         return pack_bin(to, bytes);
     if (bytes.len == 0 && form == OUTPUT_AUTO) {

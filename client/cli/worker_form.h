@@ -13,16 +13,18 @@
 enum input_form {
     INPUT_JSON, /* all parameters as one line of JSON on standard input */
     INPUT_RAW,  /* the bytes of the only one on standard input */
-    INPUT_ARGS  /* appended to the command, one argument each */
+    INPUT_ARGS, /* appended to the command, one argument each */
+    INPUT_TURN  /* a line as worker_actor.h has it */
 };
 
 enum output_form {
     OUTPUT_AUTO, /* nothing is nil; JSON its value; other text a string; what is no text bytes */
     OUTPUT_JSON,
-    OUTPUT_BIN
+    OUTPUT_BIN,
+    OUTPUT_TURN /* a result and changes */
 };
 
-/* False: there is no such form. */
+/* False: there is no such form by this name; those of turns have none. */
 bool input_form_of(const char *name, enum input_form *out);
 bool output_form_of(const char *name, enum output_form *out);
 
@@ -38,11 +40,11 @@ struct work {
 /* The one reason to refuse that is not the caller's fault. */
 extern const char WORK_NO_MEMORY[];
 
-/* Reads the parameters of a request that was sent with a context, for a command of so many words;
- * `params` and `command` outlive the work.  NULL, or why it is refused; work_fini() follows either
- * way. */
-const char *work_read(struct work *w, struct ergon_raw params, enum input_form form,
-                      char *const *command, size_t words);
+/* Reads the parameters of a request of `method` that was sent with a context, for a command of so
+ * many words; `params` and `command` outlive the work.  NULL, or why it is refused; work_fini()
+ * follows either way. */
+const char *work_read(struct work *w, const char *method, struct ergon_raw params,
+                      enum input_form form, char *const *command, size_t words);
 void work_fini(struct work *w);
 
 /* Appends what a command wrote as one value.  NULL, or what is wrong with it. */

@@ -208,6 +208,7 @@ static void enlist(struct worker *w)
                                            .secrecy = w->plan->secrecy,
                                            .share = w->plan->share,
                                            .context = true,
+                                           .actors = w->plan->actors,
                                            .lease_ms = w->plan->lease_ms,
                                            .message = w->plan->request_max};
     if (w->stage != SERVING || w->asking || w->registered || !now || !TAILQ_EMPTY(&w->tasks))

@@ -20,6 +20,7 @@
 struct worker_plan {
     const char *const *methods;
     size_t method_count;
+    struct ergon_raw actors; /* the types of actors that they belong to; empty: none */
     uint32_t slots;
     const char *name;    /* as it is shown to people */
     const char *host;    /* where the command runs; NULL: not known */

@@ -427,8 +427,8 @@ struct worker_task *worker_task_start(const struct worker_home *home, struct erg
     r->shown.run = r;
     r->in.fd = r->out.fd = r->err.fd = -1;
     event_assign(&r->pause, home->base, -1, 0, on_pause_over, r);
-    const char *wrong =
-        work_read(&r->work, served->params, home->input, home->command, home->words);
+    const char *wrong = work_read(&r->work, served->method, served->params, home->input,
+                                  home->command, home->words);
     if (wrong != NULL && wrong != WORK_NO_MEMORY) {
         refuse(r, "BAD_PARAMS", wrong);
         return NULL;

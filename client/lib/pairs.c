@@ -47,6 +47,14 @@ void pairs_number(struct pairs *m, const char *key, uint64_t v)
     pack_key_uint(&m->pack, key, v == ERGON_ZERO ? 0 : v);
 }
 
+void pairs_raw(struct pairs *m, const char *key, struct ergon_raw value)
+{
+    if (value.len == 0)
+        return;
+    m->count++;
+    pack_key_raw(&m->pack, key, span_of(value.at, value.len));
+}
+
 void pairs_pack(struct pairs *m, struct ergon_request *r)
 {
     struct pack *to = &r->params;

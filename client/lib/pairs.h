@@ -23,6 +23,8 @@ void pairs_texts(struct pairs *m, const char *key, const char *const *texts,
                  size_t count); /* an array; 0: no pair */
 void pairs_flag(struct pairs *m, const char *key, bool wanted, bool value);
 
+void pairs_raw(struct pairs *m, const char *key, struct ergon_raw value); /* empty: no pair */
+
 /* Appends the map to the parameters, and frees what was collected. */
 void pairs_pack(struct pairs *m, struct ergon_request *r);
 

@@ -35,6 +35,7 @@ struct ergon_request *ergon_request_worker_register(const char *const *methods, 
     pairs_number(&m, "lease", o.lease_ms);
     pairs_number(&m, "message", o.message);
     pairs_text(&m, "host", o.host);
+    pairs_raw(&m, "actors", o.actors);
     pairs_flag(&m, "secret", o.secrecy != ERGON_SECRECY_UNSAID, o.secrecy == ERGON_SECRECY_SECRET);
     pairs_pack(&m, r);
     return request_done(r);

@@ -35,6 +35,9 @@ struct ergon_worker_options {
     uint64_t message;
     const char *host; /* where it works, at most 64 bytes; NULL: the address that it comes from */
     enum ergon_secrecy secrecy; /* of all its methods */
+    /* The types of actors that methods TYPE.METHOD belong to: a MessagePack map, as PROTOCOL.md
+     * has it, which goes as it is.  `context` is required with it. */
+    struct ergon_raw actors;
 };
 
 /* worker.register: this connection offers these methods. */

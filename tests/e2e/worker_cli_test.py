@@ -111,6 +111,21 @@ class Registration(WorkerTest):
             wanted = {"name": "mine", "host": os.uname().nodename, "slots": 1, "context": True, "message": 32 << 20, **said}
             self.assertEqual(self.registration, [["m"], wanted])
 
+    def test_methods_of_a_type_of_actors(self):
+        self.worker("--actor", "count", "--reads", "show", "--idle", "1m", "--name", "mine", "--", "true", methods=("add", "show"))
+        self.assertEqual(self.registration[0], ["count.add", "count.show"])
+        self.assertEqual(self.registration[1]["actors"], {"count": {"reads": ["show"], "idle": 60000}})
+        for flags, text in ((("--actor", "count", "--method", "count.add"), "without the type"), (("--method", "m", "--durable", "none"), "by --actor"),
+                            (("--actor", "c", "--method", "m", "--output", "bin"), "no --output"), (("--actor", "c" * 64, "--method", "m"), "64 bytes")):
+            status, _, said = run_ergon(self.server.url, "worker", *flags, "--", "true")
+            self.assertEqual((status, text in said), (USAGE, True), said)
+
+    def test_a_command_runs_a_turn(self):
+        peer = self.worker("--actor", "count", "--", "jq", "-c", '{result: .method, state: (.state + .params[0])}', methods=("add",))
+        told = {"actor": "count/1", "state": 40, "schema": 0, "version": 1}
+        self.assertEqual(peer.call("count.add", 2, **told), (None, ["add", {"state": 42}]))
+        self.assertRegex(peer.call("count.add", "x", **told)[0], "^EXIT: ")
+
     def test_a_version_before_all_else_is_that_of_the_worker(self):
         self.start("--name", "mine", "--", "true", methods=(), before=("--version", "2", "--method", "m"))
         self.assertEqual(self.server.peer().registrations.get(timeout=LIMIT)[1]["version"], "2")

@@ -110,9 +110,10 @@ TEST(workers_register_and_are_listed)
     expect(ergon_request_worker_register(methods, 2, &o), "worker.register",
            "[[\"a\",\"b\"],{\"slots\":4,\"name\":\"n\",\"version\":\"v\",\"share\":10,"
            "\"context\":true,\"lease\":5,\"message\":4096,\"host\":\"h\",\"secret\":true}]");
-    o = (struct ergon_worker_options){.size = sizeof o, .secrecy = ERGON_SECRECY_OPEN};
+    o = (struct ergon_worker_options){
+        .size = sizeof o, .secrecy = ERGON_SECRECY_OPEN, .actors = {"\x81\xa1t\x80", 4}};
     expect(ergon_request_worker_register(methods, 1, &o), "worker.register",
-           "[[\"a\"],{\"secret\":false}]");
+           "[[\"a\"],{\"actors\":{\"t\":{}},\"secret\":false}]");
     expect(ergon_request_worker_register(methods, 1, NULL), "worker.register", "[[\"a\"],{}]");
     expect(ergon_request_worker_quiet("w1"), "worker.quiet", "[\"w1\"]");
     expect(ergon_request_worker_quiet(NULL), "worker.quiet", "[]");

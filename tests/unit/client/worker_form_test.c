@@ -24,7 +24,7 @@ static struct pack packed(const char *json)
 static const char *read_work(struct work *w, const struct pack *p, enum input_form form)
 {
     struct span bytes = pack_bytes(p);
-    return work_read(w, (struct ergon_raw){bytes.at, bytes.len}, form, COMMAND, 2);
+    return work_read(w, "a.b.add", (struct ergon_raw){bytes.at, bytes.len}, form, COMMAND, 2);
 }
 
 static void input_is(const char *params, enum input_form form, const char *input, const char *task)
@@ -54,6 +54,25 @@ TEST(the_context_is_no_parameter)
     input_is("[{\"call\":3,\"task\":null}]", INPUT_JSON, "[]\n", "");
     input_is("[{\"task\":\"t1\"}]", INPUT_JSON, "[{\"task\":\"t1\"}]\n", "");
     input_is("[{\"call\":1},2]", INPUT_JSON, "[{\"call\":1},2]\n", "");
+}
+
+TEST(a_turn_is_a_line_of_json)
+{
+    struct work w;
+    struct pack p = packed("[1,{\"call\":3}]");
+    input_is("[1,\"a\",{\"call\":3,\"actor\":\"a.b/c/d\",\"state\":{\"n\":1},\"schema\":2,"
+             "\"version\":3}]",
+             INPUT_TURN,
+             "{\"actor\":\"a.b/c/d\",\"method\":\"add\",\"params\":[1,\"a\"],\"state\":{\"n\":1},"
+             "\"schema\":2,\"version\":3}\n",
+             "");
+    input_is("[{\"call\":3,\"actor\":\"a.b/\",\"state\":null}]", INPUT_TURN,
+             "{\"actor\":\"a.b/\",\"method\":\"add\",\"params\":[],\"state\":null,"
+             "\"schema\":null,\"version\":null}\n",
+             "");
+    assert_non_null(read_work(&w, &p, INPUT_TURN)); /* it is no message to an actor */
+    work_fini(&w);
+    pack_fini(&p);
 }
 
 TEST(bytes_are_the_only_parameter)
@@ -122,6 +141,14 @@ TEST(output_becomes_a_value)
     OUTPUT_IS(OUTPUT_AUTO, "\n", "\"\"");
     OUTPUT_IS(OUTPUT_AUTO, "\xff\n", "{\"$bytes\":\"/wo=\"}");
     OUTPUT_IS(OUTPUT_AUTO, "{\"$bytes\": \"*\"}", NULL);
+    OUTPUT_IS(OUTPUT_TURN, "", "[null,null]");
+    OUTPUT_IS(OUTPUT_TURN, "{\"result\": 7}\n", "[7,null]");
+    OUTPUT_IS(OUTPUT_TURN, "{\"state\": null, \"wake\": true}",
+              "[null,{\"state\":null,\"wake\":true}]");
+    OUTPUT_IS(OUTPUT_TURN, "7", NULL);
+    OUTPUT_IS(OUTPUT_TURN, "{} {}", NULL);
+    OUTPUT_IS(OUTPUT_TURN, "{\"state\": {\"$bytes\": \"*\"}}", NULL);
+    OUTPUT_IS(OUTPUT_TURN, "{\"result\": {\"$bytes\": \"*\"}, \"state\": 1}", NULL);
     OUTPUT_IS(OUTPUT_JSON, "7", "7");
     OUTPUT_IS(OUTPUT_JSON, "", NULL);
     OUTPUT_IS(OUTPUT_JSON, "seven", NULL);
