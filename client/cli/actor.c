@@ -10,50 +10,37 @@
 #include "client/cli/task_options.h"
 #include "client/cli/trace.h"
 
+#include <ergon/client_actors.h>
+
 enum { ACTOR_TIMEOUT_MS = 10 * 1000, LIST_MAX = 1000 };
 
 /* ---- call, tell ---- */
 
-/* NULL, and a message was printed: an option or an argument is wrong, or there is no memory. */
-static struct ergon_request *message(const struct globals *g, const char *method,
-                                     const struct task_options *options, int argc, char **argv)
-{
-    struct pack p;
-    struct ergon_request *request = NULL;
-    json_t *map = task_options_map(options);
-    if (map == NULL)
-        return NULL;
-    trace_inherit(map);
-    pack_init(&p);
-    pack_array(&p, 4);
-    pack_str(&p, argv[0]);
-    pack_str(&p, argv[1]);
-    if (params_pack(&p.packer, &g->forms, argc - 2, argv + 2) && json_to_value(&p.packer, map) &&
-        !p.failed) {
-        struct span packed = pack_bytes(&p);
-        request = ergon_request_raw(method, (struct ergon_raw){packed.at, packed.len});
-    }
-    pack_fini(&p);
-    json_decref(map);
-    return request;
-}
+typedef struct ergon_request *message_fn(const char *actor, const char *method,
+                                         struct ergon_raw params,
+                                         const struct ergon_task_options *options);
 
-static enum status send_message(const struct globals *g, struct ergon_request *request,
+static enum status send_message(const struct globals *g, message_fn *make, const void *options,
+                                int argc, char **argv,
                                 enum status (*print)(const struct globals *g, struct span result))
 {
     struct session s;
     struct span result;
-    if (request == NULL)
+    struct task_spec spec;
+    json_t *map = task_options_map(options);
+    if (map != NULL)
+        trace_inherit(map);
+    bool good = map != NULL && task_spec_pack(&spec, &g->forms, map, argc - 1, argv + 1);
+    json_decref(map);
+    if (!good)
         return STATUS_USAGE;
     enum status status = session_open(&s, g, 0, false);
-    if (status != STATUS_OK) {
-        ergon_request_free(request);
-        return status;
-    }
-    status = session_ask(&s, request, &result);
+    if (status == STATUS_OK)
+        status = session_ask(&s, make(argv[0], spec.method, spec.params, &spec.options), &result);
     if (status == STATUS_OK)
         status = print(g, result);
     session_close(&s);
+    task_spec_fini(&spec);
     return status;
 }
 
@@ -64,17 +51,20 @@ static enum status print_answer(const struct globals *g, struct span result)
 
 static enum status print_id(const struct globals *g, struct span result)
 {
-    json_t *answer = json_from_value(result);
+    struct ergon_submitted told;
     if (g->json)
-        return print_json(answer);
-    say("%s\n", json_text(answer, "id"));
-    json_decref(answer);
+        return print_json(json_from_value(result));
+    if (!ergon_read_submitted((struct ergon_raw){result.at, result.len}, &told)) {
+        complain("the answer of actor.tell has no id");
+        return STATUS_REMOTE;
+    }
+    say("%s\n", told.id);
     return STATUS_OK;
 }
 
 static enum status call(const struct globals *g, const void *options, int argc, char **argv)
 {
-    return send_message(g, message(g, "actor.call", options, argc, argv), print_answer);
+    return send_message(g, ergon_request_actor_call, options, argc, argv, print_answer);
 }
 
 static const struct command ACTOR_CALL = {
@@ -95,7 +85,7 @@ static const struct command ACTOR_CALL = {
 
 static enum status tell(const struct globals *g, const void *options, int argc, char **argv)
 {
-    return send_message(g, message(g, "actor.tell", options, argc, argv), print_id);
+    return send_message(g, ergon_request_actor_tell, options, argc, argv, print_id);
 }
 
 static const struct command ACTOR_TELL = {
@@ -127,12 +117,17 @@ static const struct option_spec TENANT_OPTIONS[] = {
     {0},
 };
 
-static struct ergon_request *about(const char *method, const char *name, json_t *options,
-                                   const char *tenant)
+typedef struct ergon_request *about_fn(const char *actor,
+                                       const struct ergon_actor_options *options);
+
+static struct ergon_request *about(about_fn *make, const char *name, const struct actor_options *o)
 {
-    if (tenant != NULL)
-        json_object_set_new(options, "tenant", json_string(tenant));
-    return json_request(method, json_pack("[s, o]", name, options));
+    struct ergon_actor_options options = {.size = sizeof options,
+                                          .tenant = o->tenant,
+                                          .state = make == ergon_request_actor_get,
+                                          .reset = o->reset,
+                                          .reason = o->reason};
+    return make(name, &options);
 }
 
 static enum status show_actor(const struct globals *g, json_t *answer)
@@ -156,14 +151,13 @@ static enum status show_reason(const struct globals *g, json_t *answer)
 }
 
 /* The first status that is not good is that of all. */
-static enum status look(struct session *s, const char *method, const char *tenant, show_fn *show,
+static enum status look(struct session *s, about_fn *make, const void *options, show_fn *show,
                         int argc, char **argv)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < argc; i++) {
         s->about = argc > 1 ? argv[i] : NULL;
-        json_t *options = show == show_actor ? json_pack("{s: b}", "state", 1) : json_object();
-        enum status one = ask_and_show(s, about(method, argv[i], options, tenant), show);
+        enum status one = ask_and_show(s, about(make, argv[i], options), show);
         if (status == STATUS_OK)
             status = one;
     }
@@ -172,8 +166,7 @@ static enum status look(struct session *s, const char *method, const char *tenan
 
 static enum status get(struct session *s, const void *options, int argc, char **argv)
 {
-    const struct actor_options *o = options;
-    return look(s, "actor.get", o->tenant, show_actor, argc, argv);
+    return look(s, ergon_request_actor_get, options, show_actor, argc, argv);
 }
 
 static const struct command ACTOR_GET = {
@@ -195,8 +188,7 @@ static const struct command ACTOR_GET = {
 
 static enum status explain(struct session *s, const void *options, int argc, char **argv)
 {
-    const struct actor_options *o = options;
-    return look(s, "actor.explain", o->tenant, show_reason, argc, argv);
+    return look(s, ergon_request_actor_explain, options, show_reason, argc, argv);
 }
 
 static const struct command ACTOR_EXPLAIN = {
@@ -215,21 +207,11 @@ static const struct command ACTOR_EXPLAIN = {
 
 /* ---- start, stop, wake, drop ---- */
 
-static json_t *steering(const struct actor_options *o)
-{
-    json_t *map = json_object();
-    if (o->reason != NULL)
-        json_object_set_new(map, "reason", json_string(o->reason));
-    if (o->reset)
-        json_object_set_new(map, "reset", json_true());
-    return map;
-}
-
-static enum status steer_one(struct session *s, const char *method, const struct actor_options *o,
+static enum status steer_one(struct session *s, about_fn *make, const struct actor_options *o,
                              const char *name)
 {
     json_t *answer;
-    enum status status = ask_json(s, about(method, name, steering(o), o->tenant), &answer);
+    enum status status = ask_json(s, about(make, name, o), &answer);
     if (status != STATUS_OK)
         return status;
     if (s->globals->json)
@@ -242,13 +224,13 @@ static enum status steer_one(struct session *s, const char *method, const struct
     return STATUS_OK;
 }
 
-static enum status steer(struct session *s, const char *method, const void *options, int argc,
+static enum status steer(struct session *s, about_fn *make, const void *options, int argc,
                          char **argv)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < argc; i++) {
         s->about = argc > 1 ? argv[i] : NULL;
-        enum status one = steer_one(s, method, options, argv[i]);
+        enum status one = steer_one(s, make, options, argv[i]);
         if (status == STATUS_OK)
             status = one;
     }
@@ -257,7 +239,7 @@ static enum status steer(struct session *s, const char *method, const void *opti
 
 static enum status start(struct session *s, const void *options, int argc, char **argv)
 {
-    return steer(s, "actor.start", options, argc, argv);
+    return steer(s, ergon_request_actor_start, options, argc, argv);
 }
 
 static const struct option_spec START_OPTIONS[] = {
@@ -283,7 +265,7 @@ static const struct command ACTOR_START = {
 
 static enum status stop(struct session *s, const void *options, int argc, char **argv)
 {
-    return steer(s, "actor.stop", options, argc, argv);
+    return steer(s, ergon_request_actor_stop, options, argc, argv);
 }
 
 static const struct option_spec STOP_OPTIONS[] = {
@@ -309,7 +291,7 @@ static const struct command ACTOR_STOP = {
 
 static enum status wake(struct session *s, const void *options, int argc, char **argv)
 {
-    return steer(s, "actor.wake", options, argc, argv);
+    return steer(s, ergon_request_actor_wake, options, argc, argv);
 }
 
 static const struct command ACTOR_WAKE = {
@@ -328,7 +310,7 @@ static const struct command ACTOR_WAKE = {
 
 static enum status drop(struct session *s, const void *options, int argc, char **argv)
 {
-    return steer(s, "actor.drop", options, argc, argv);
+    return steer(s, ergon_request_actor_drop, options, argc, argv);
 }
 
 static const struct command ACTOR_DROP = {
@@ -368,10 +350,14 @@ static const struct list_options LIST_DEFAULTS = {.limit = LIST_MAX};
 static struct ergon_request *ask_page(const void *options, uint64_t limit, const char *cursor)
 {
     const struct list_options *o = options;
-    json_t *map = json_pack("{s:s*, s:s*, s:s*, s:s*, s:s*, s:I}", "type", o->type, "prefix",
-                            o->prefix, "stage", o->stage, "tenant", o->tenant, "cursor", cursor,
-                            "limit", (json_int_t)limit);
-    return json_request("actor.list", json_pack("[o]", map));
+    struct ergon_actor_filter filter = {.size = sizeof filter,
+                                        .type = o->type,
+                                        .prefix = o->prefix,
+                                        .stage = o->stage,
+                                        .tenant = o->tenant,
+                                        .limit = limit,
+                                        .cursor = cursor};
+    return ergon_request_actors(&filter);
 }
 
 static json_t *row_of(const json_t *actor)
@@ -415,11 +401,6 @@ static const struct command ACTOR_LIST = {
     .repeats = true,
 };
 
-static struct ergon_request *ask_types(void)
-{
-    return ergon_request_raw("actor.types", (struct ergon_raw){NULL, 0});
-}
-
 static enum status show_types(const struct globals *g, json_t *answer)
 {
     static const char *const columns[] = {"type",  "actors", "active", "stopped",
@@ -439,7 +420,7 @@ static const struct command ACTOR_TYPES = {
     .summary = "list the types of actors, and how many actors they have",
     .text = "A type is there once a module or a worker has offered it.\n",
     .examples = "  ergon actor types\n",
-    .ask = ask_types,
+    .ask = ergon_request_actor_types,
     .show = show_types,
     .timeout_ms = ACTOR_TIMEOUT_MS,
     .repeats = true,

@@ -1,5 +1,7 @@
 #include "client/lib/decode.h"
 
+#include <ergon/client_actors.h>
+
 static void fill_text(struct reader *r, char *to, size_t size)
 {
     struct span text;
@@ -155,21 +157,87 @@ static struct span tasks_of(struct ergon_raw answer)
     return span_of(tasks.at, tasks.len);
 }
 
-/* *at counts bytes from the start of the array. */
-bool ergon_next_task(struct ergon_raw answer, size_t *at, struct ergon_task_shown *out)
+/* The next of a list; *at counts bytes from its start. */
+static bool next_of(struct span list, size_t *at, struct ergon_raw *out)
 {
-    struct span tasks = tasks_of(answer);
-    struct reader r = reader_of(tasks);
+    struct reader r = reader_of(list);
     struct span one;
     uint32_t count;
     if (!read_array(&r, &count))
         return false;
     if (*at > 0)
-        r.at = tasks.at + (*at < tasks.len ? *at : tasks.len);
+        r.at = list.at + (*at < list.len ? *at : list.len);
     if (!read_any(&r, &one))
         return false;
-    *at = (size_t)(r.at - tasks.at);
-    return ergon_read_task((struct ergon_raw){one.at, one.len}, out);
+    *at = (size_t)(r.at - list.at);
+    *out = (struct ergon_raw){one.at, one.len};
+    return true;
+}
+
+bool ergon_next_task(struct ergon_raw answer, size_t *at, struct ergon_task_shown *out)
+{
+    struct ergon_raw one;
+    return next_of(tasks_of(answer), at, &one) && ergon_read_task(one, out);
+}
+
+/* ---- actors ---- */
+
+#define ACTOR(kind, key, member) FIELD(struct ergon_actor_shown, kind, key, member)
+static const struct decode_field ACTOR_FIELDS[] = {
+    ACTOR(DECODE_TEXT, "actor", actor),
+    ACTOR(DECODE_TEXT, "tenant", tenant),
+    ACTOR(DECODE_TEXT, "stage", stage),
+    ACTOR(DECODE_NUMBER, "next", next),
+    ACTOR(DECODE_NUMBER, "version", version),
+    ACTOR(DECODE_NUMBER, "schema", schema),
+    ACTOR(DECODE_NUMBER, "waiting", waiting),
+    ACTOR(DECODE_NUMBER, "oldest", oldest),
+    ACTOR(DECODE_TEXT, "stopped", stopped),
+    ACTOR(DECODE_RAW, "state", state),
+    ACTOR(DECODE_BOOL, "state_hidden", state_hidden),
+    ACTOR(DECODE_TEXT, "reason", reason),
+    ACTOR(DECODE_TEXT, "text", text),
+    {0},
+};
+
+static const struct decode_field TURN_FIELDS[] = {
+    ACTOR(DECODE_TEXT, "id", turn_id),
+    ACTOR(DECODE_TEXT, "method", turn_method),
+    ACTOR(DECODE_NUMBER, "attempt", turn_attempt),
+    ACTOR(DECODE_NUMBER, "started", turn_started),
+    {0},
+};
+
+#define TYPE(kind, member) FIELD(struct ergon_actor_type_shown, kind, #member, member)
+static const struct decode_field TYPE_FIELDS[] = {
+    TYPE(DECODE_TEXT, type),
+    TYPE(DECODE_NUMBER, schema),
+    TYPE(DECODE_BOOL, steps),
+    TYPE(DECODE_NUMBER, actors),
+    TYPE(DECODE_NUMBER, active),
+    TYPE(DECODE_NUMBER, stopped),
+    {0},
+};
+
+bool ergon_read_actor(struct ergon_raw value, struct ergon_actor_shown *out)
+{
+    *out = (struct ergon_actor_shown){0};
+    decode_map(ergon_read_member(value, "turn"), TURN_FIELDS, out);
+    return decode_map(value, ACTOR_FIELDS, out) && out->actor[0] != 0;
+}
+
+bool ergon_next_actor(struct ergon_raw answer, size_t *at, struct ergon_actor_shown *out)
+{
+    struct ergon_raw actors = ergon_read_member(answer, "actors"), one;
+    return next_of(span_of(actors.at, actors.len), at, &one) && ergon_read_actor(one, out);
+}
+
+bool ergon_next_actor_type(struct ergon_raw answer, size_t *at, struct ergon_actor_type_shown *out)
+{
+    struct ergon_raw one;
+    *out = (struct ergon_actor_type_shown){0};
+    return next_of(span_of(answer.at, answer.len), at, &one) && decode_map(one, TYPE_FIELDS, out) &&
+           out->type[0] != 0;
 }
 
 /* ---- an event ---- */

@@ -201,15 +201,15 @@ static void pairs_task(struct pairs *m, const struct ergon_task_options *given)
 
 /* ---- the requests, one function for each ---- */
 
-static void pack_params(struct pack *p, struct ergon_raw params)
+void request_pack_params(struct ergon_request *r, struct ergon_raw params)
 {
     if (params.len > 0)
-        pack_raw(p, span_of(params.at, params.len));
+        pack_raw(&r->params, span_of(params.at, params.len));
     else
-        pack_array(p, 0);
+        pack_array(&r->params, 0);
 }
 
-static void pack_options(struct ergon_request *r, const struct ergon_task_options *options)
+void request_pack_options(struct ergon_request *r, const struct ergon_task_options *options)
 {
     struct pairs m;
     pairs_init(&m);
@@ -225,8 +225,8 @@ static struct ergon_request *of_handler(const char *verb, const char *method,
     if (r == NULL)
         return NULL;
     pack_str(&r->params, method);
-    pack_params(&r->params, params);
-    pack_options(r, options);
+    request_pack_params(r, params);
+    request_pack_options(r, options);
     return request_done(r);
 }
 
@@ -241,7 +241,7 @@ struct ergon_request *ergon_request_raw(const char *method, struct ergon_raw par
         r->refused = &no_method;
     if (params.len > 0) {
         msgpack_sbuffer_clear(&r->params.buffer);
-        pack_params(&r->params, params);
+        request_pack_params(r, params);
     }
     return request_done(r);
 }
@@ -268,10 +268,10 @@ struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *o
     for (size_t i = 0; i < count; i++) {
         pack_array(&r->params, 3);
         pack_str(&r->params, orders[i].method);
-        pack_params(&r->params, orders[i].params);
-        pack_options(r, orders[i].options);
+        request_pack_params(r, orders[i].params);
+        request_pack_options(r, orders[i].options);
     }
-    pack_options(r, common);
+    request_pack_options(r, common);
     return request_done(r);
 }
 
@@ -301,7 +301,7 @@ struct ergon_request *ergon_request_change(const char *id, const struct ergon_ta
     if (r == NULL)
         return NULL;
     pack_str(&r->params, id);
-    pack_options(r, options);
+    request_pack_options(r, options);
     return request_done(r);
 }
 
@@ -541,7 +541,7 @@ struct ergon_request *ergon_request_cron_put(const char *name, const char *sched
     pack_str(&r->params, name);
     pack_str(&r->params, schedule);
     pack_str(&r->params, method);
-    pack_params(&r->params, params);
+    request_pack_params(r, params);
     pairs_init(&m);
     pairs_text(&m, "zone", o.zone);
     pairs_number(&m, "jitter", o.jitter_ms);

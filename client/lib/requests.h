@@ -23,6 +23,11 @@ struct ergon_request *request_of_name(const char *method, const char *name);
 /* The same of a tenant; NULL: the caller's own. */
 struct ergon_request *request_of_name_in(const char *method, const char *name, const char *tenant);
 
+/* Packs one further parameter: an array (empty: of nothing), or the options of a task (NULL: none).
+ */
+void request_pack_params(struct ergon_request *r, struct ergon_raw params);
+void request_pack_options(struct ergon_request *r, const struct ergon_task_options *options);
+
 /* `r`, or NULL when memory was out on the way: then `r` is gone.  NULL is fine. */
 struct ergon_request *request_done(struct ergon_request *r);
 

@@ -1,5 +1,5 @@
 /* Answers of the server as structs; the answers are written as JSON. */
-#include <ergon/client_tasks.h>
+#include <ergon/client_actors.h>
 
 #include "client/cli/json.h"
 #include "proto/pack.h"
@@ -121,6 +121,50 @@ TEST(nil_is_no_result)
     struct ergon_task_shown t;
     assert_true(ergon_read_task(value_of("{\"id\": \"t1\", \"result\": null}"), &t));
     assert_int_equal(t.result.len, 0);
+}
+
+TEST(an_actor_is_read)
+{
+    struct ergon_actor_shown a;
+    assert_true(ergon_read_actor(
+        value_of(
+            "{\"actor\": \"c/1\", \"tenant\": \"t\", \"stage\": \"active\", \"next\": 5,"
+            " \"turn\": {\"id\": \"t1\", \"method\": \"c.add\", \"attempt\": 2, \"started\": 3},"
+            " \"version\": 7, \"schema\": 1, \"waiting\": 4, \"oldest\": 6, \"stopped\": null,"
+            " \"state\": 9, \"state_hidden\": true, \"reason\": \"actor\", \"text\": \"why\"}"),
+        &a));
+    assert_string_equal(a.turn_method, "c.add");
+    assert_int_equal(a.turn_attempt * 10 + a.turn_started, 23);
+    assert_int_equal(a.version * 1000 + a.schema * 100 + a.waiting * 10 + a.oldest, 7146);
+    assert_string_equal(a.stopped, "");
+    assert_memory_equal(a.state.at, "\x09", 1);
+    assert_true(a.state_hidden);
+    assert_string_equal(a.text, "why");
+    assert_true(
+        ergon_read_actor(value_of("{\"actor\": \"c/1\", \"turn\": null, \"state\": null}"), &a));
+    assert_string_equal(a.turn_id, "");
+    assert_int_equal(a.state.len, 0);
+    assert_false(ergon_read_actor(value_of("{\"stage\": \"active\"}"), &a));
+}
+
+TEST(actors_and_types_are_read_one_by_one)
+{
+    struct ergon_actor_shown a;
+    struct ergon_actor_type_shown t;
+    struct ergon_raw answer =
+        value_of("{\"actors\": [{\"actor\": \"c/1\"}, {\"actor\": \"c/2\"}], \"next\": null}");
+    size_t at = 0;
+    assert_true(ergon_next_actor(answer, &at, &a) && ergon_next_actor(answer, &at, &a));
+    assert_string_equal(a.actor, "c/2");
+    assert_false(ergon_next_actor(answer, &at, &a));
+    answer = value_of("[{\"type\": \"c\", \"schema\": 1, \"steps\": true, \"actors\": 4,"
+                      " \"active\": 3, \"stopped\": 2}]");
+    at = 0;
+    assert_true(ergon_next_actor_type(answer, &at, &t));
+    assert_string_equal(t.type, "c");
+    assert_int_equal(t.actors * 100 + t.active * 10 + t.stopped, 432);
+    assert_true(t.steps);
+    assert_false(ergon_next_actor_type(answer, &at, &t));
 }
 
 TEST(tasks_are_read_one_by_one)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ergon/client_actors.h>
 #include <ergon/client_connections.h>
 #include <ergon/client_feed.h>
 #include <ergon/client_sems.h>
@@ -157,6 +158,43 @@ TEST(semaphores_are_made_held_and_shown)
     expect(ergon_request_sem_revoke("s", 7, NULL), "sem.revoke", "[\"s\",7,{}]");
     o.size = 0;
     assert_int_equal(ergon_blocking_ask(NULL, ergon_request_sem_acquire("s", &o), 0, &answer),
+                     ERGON_END_INVALID);
+}
+
+TEST(actors_get_messages_and_are_shown)
+{
+    static const uint8_t one[] = {0x91, 0x01};
+    struct ergon_actor_options o = {
+        .size = sizeof o, .tenant = "t", .state = true, .reset = true, .reason = "r"};
+    struct ergon_actor_filter f = {.size = sizeof f,
+                                   .type = "c",
+                                   .prefix = "c/e",
+                                   .stage = "stopped",
+                                   .tenant = "t",
+                                   .limit = 3,
+                                   .cursor = "x"};
+    const struct ergon_answer *answer;
+    expect(
+        ergon_request_actor_call("c/1", "add", (struct ergon_raw){one, 2}, ERGON_TASK(.key = "k")),
+        "actor.call", "[\"c/1\",\"add\",[1],{\"key\":\"k\"}]");
+    expect(ergon_request_actor_tell("c/1", "add", NONE, NULL), "actor.tell",
+           "[\"c/1\",\"add\",[],{}]");
+    expect(ergon_request_actor_get("c/1", &o), "actor.get",
+           "[\"c/1\",{\"tenant\":\"t\",\"state\":true,\"reset\":true,\"reason\":\"r\"}]");
+    expect(ergon_request_actor_explain("c/1", NULL), "actor.explain", "[\"c/1\",{}]");
+    expect(ergon_request_actor_start("c/1", NULL), "actor.start", "[\"c/1\",{}]");
+    expect(ergon_request_actor_stop("c/1", NULL), "actor.stop", "[\"c/1\",{}]");
+    expect(ergon_request_actor_wake("c/1", NULL), "actor.wake", "[\"c/1\",{}]");
+    expect(ergon_request_actor_drop("c/1", NULL), "actor.drop", "[\"c/1\",{}]");
+    expect(ergon_request_actors(&f), "actor.list",
+           "[{\"type\":\"c\",\"prefix\":\"c/e\",\"stage\":\"stopped\",\"tenant\":\"t\","
+           "\"limit\":3,\"cursor\":\"x\"}]");
+    expect(ergon_request_actors(NULL), "actor.list", "[{}]");
+    expect(ergon_request_actor_types(), "actor.types", "[]");
+    f.size = o.size = 0;
+    assert_int_equal(ergon_blocking_ask(NULL, ergon_request_actors(&f), 0, &answer),
+                     ERGON_END_INVALID);
+    assert_int_equal(ergon_blocking_ask(NULL, ergon_request_actor_get("c/1", &o), 0, &answer),
                      ERGON_END_INVALID);
 }
 
