@@ -162,29 +162,12 @@ bool store_chunk_counts(struct store_chunk *c, const struct store_counts *counts
     return add(c, ITEM_COUNTS, counts, sizeof *counts);
 }
 
-static size_t size_of_field(enum column_kind kind)
-{
-    switch (kind) {
-    case COLUMN_U64:
-        return sizeof(uint64_t);
-    case COLUMN_U32:
-        return sizeof(uint32_t);
-    case COLUMN_U8:
-    case COLUMN_NAME:
-        return sizeof(uint8_t);
-    case COLUMN_TEXT:
-    case COLUMN_BLOB:
-        return sizeof(struct span);
-    }
-    return 0;
-}
-
 /* Up to the last field that a column is. */
 static size_t size_of_row(const struct store_table *t)
 {
     size_t size = 0;
     for (uint32_t n = 0; n < t->count; n++) {
-        size_t end = t->columns[n].at + size_of_field(t->columns[n].kind);
+        size_t end = t->columns[n].at + row_field_size(t->columns[n].kind);
         size = end > size ? end : size;
     }
     return size;

@@ -134,17 +134,17 @@ static void consider(struct store *s)
 void store_push(struct store *s, struct store_op *op)
 {
     assert((op->kind != STORE_ROW_PUT && op->kind != STORE_ROW_REMOVE) || op->table);
-    assert(op->kind != STORE_ROW_GET || op->table);
+    assert((op->kind != STORE_ROW_GET && op->kind != STORE_ROW_PAGE) || op->table->by_key);
     assert(op->kind != STORE_GROUP || op->group.first);
     assert(op->kind != STORE_PUT || op->task.id > 0);
-    op->error = STORE_OK;
+    store_op_end(op, STORE_OK);
     counter_add(&s->counters.pushed, 1);
     if (!s->stopped) {
         gather(s, op);
         consider(s);
         return;
     }
-    store_op_fail(op, STORE_CLOSED);
+    store_op_end(op, STORE_CLOSED);
     lane_push(&s->out, &op->item);
     lane_flush(&s->out);
 }

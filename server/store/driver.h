@@ -108,6 +108,14 @@ struct store_driver {
     int (*load)(void *driver, uint64_t epoch, struct store_chunk *chunk, struct store_fault *fault);
 };
 
+/* Gives an operation, and all members of a group, this outcome. */
+static inline void store_op_end(struct store_op *op, enum store_error error)
+{
+    op->error = error;
+    for (struct store_op *o = op->kind == STORE_GROUP ? op->group.first : NULL; o; o = o->next)
+        o->error = error;
+}
+
 extern const struct store_driver store_sqlite;
 
 /* The driver of a store's name: PostgreSQL's for postgresql:// and postgres:// (and "service=…"),

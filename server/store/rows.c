@@ -315,6 +315,23 @@ bool row_has_life(const struct store_task *t)
            t->result.len || t->losses || t->lost || t->ran_by.len;
 }
 
+size_t row_field_size(enum column_kind kind)
+{
+    switch (kind) {
+    case COLUMN_U64:
+        return sizeof(uint64_t);
+    case COLUMN_U32:
+        return sizeof(uint32_t);
+    case COLUMN_U8:
+    case COLUMN_NAME:
+        return sizeof(uint8_t);
+    case COLUMN_TEXT:
+    case COLUMN_BLOB:
+        return sizeof(struct span);
+    }
+    return 0;
+}
+
 bool row_is_null(const struct store_column *c, const void *row)
 {
     const void *field = (const char *)row + c->at;

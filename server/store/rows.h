@@ -40,6 +40,8 @@ static inline uint64_t row_counters_ended(const struct row_counters *c)
     return c->done + c->failed + c->cancelled + c->expired + c->dead;
 }
 
+size_t row_field_size(enum column_kind kind); /* bytes, in the struct */
+
 /* Does the column have no value, that is, nothing or zero?  A name always has one. */
 bool row_is_null(const struct store_column *c, const void *row);
 

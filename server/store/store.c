@@ -125,13 +125,6 @@ enum store_level store_level(const struct store *s)
     return (enum store_level)counter_read(&s->counters.level);
 }
 
-void store_op_fail(struct store_op *op, enum store_error error)
-{
-    op->error = error;
-    for (struct store_op *o = op->kind == STORE_GROUP ? op->group.first : NULL; o; o = o->next)
-        o->error = error;
-}
-
 /* --- Before the start --- */
 
 bool store_keeps_actors(const struct store *s)

@@ -290,6 +290,7 @@ enum store_kind {
      * back STORE_REFUSED. */
     STORE_GROUP,   /* group: all of its members happen, or none */
     STORE_ROW_GET, /* fills `row` with the row of `table` that has this key */
+    STORE_ROW_PAGE /* rows of `table` in the order of their keys, from this key on */
 };
 
 enum { STORE_COUNT_ROWS = 10000 /* a count: a few ms, since all others wait meanwhile */ };
@@ -318,9 +319,13 @@ struct store_op {
         struct {
             const struct store_table *table;
             alignas(8) uint8_t row[STORE_ROW_MAX]; /* the struct that `table` describes */
-            /* Of a STORE_ROW_GET that comes back STORE_OK; it sees what was pushed before it. */
-            bool found;  /* else the row is as it was pushed */
-            void *bytes; /* what its spans point into: malloc'ed, the client frees it; or NULL */
+            /* STORE_ROW_GET and STORE_ROW_PAGE, of a table with `by_key`: they see what was pushed
+             * before them.  STORE_REFUSED: a row holds what it cannot hold.  A GET leaves the key
+             * as it was pushed. */
+            bool found;     /* GET: else the row is as it was pushed */
+            void *bytes;    /* GET: what its other spans point into; the client frees it; or NULL */
+            uint32_t limit; /* PAGE: asked: rows at most */
+            struct store_chunk *chunk; /* PAGE: rows without their blobs; the client frees it */
         };
         /* Operations of the kinds PUT, CHANGE, REMOVE, EVENT, ROW_PUT and ROW_REMOVE, linked by
          * `next`; they are applied in this order.  Only the group is pushed, and comes back; each

@@ -131,10 +131,6 @@ struct store {
     struct store_counters counters;
 };
 
-/* --- store.c --- */
-/* Sets the error of an operation, and of the members of a group. */
-void store_op_fail(struct store_op *op, enum store_error error);
-
 /* --- writer.c --- */
 /* Publishes the driver's state for store_info(), and logs what is new in it. */
 void store_note_state(struct store *s);

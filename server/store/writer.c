@@ -93,7 +93,7 @@ static bool is_unknown(const struct store *s, const struct store_op *op)
 {
     if (s->driver->keeps_actors)
         return false;
-    if (op->kind == STORE_GROUP || op->kind == STORE_ROW_GET)
+    if (op->kind == STORE_GROUP || op->kind == STORE_ROW_GET || op->kind == STORE_ROW_PAGE)
         return true;
     return (op->kind == STORE_ROW_PUT || op->kind == STORE_ROW_REMOVE) && op->table->file;
 }
@@ -135,7 +135,7 @@ static void take_batch(struct store *s, struct store_batch *b)
 static void fail_all(const struct store_batch *b)
 {
     for (uint32_t n = 0; b->error != STORE_OK && n < b->count; n++)
-        store_op_fail(b->ops[n], b->error);
+        store_op_end(b->ops[n], b->error);
 }
 
 static void give_back(struct store *s, const struct store_batch *b)
@@ -292,7 +292,7 @@ static bool run_alone(struct store *s)
         return true;
     }
     if (is_unknown(s, op))
-        store_op_fail(op, final_error(s) == STORE_OK ? STORE_REFUSED : final_error(s));
+        store_op_end(op, final_error(s) == STORE_OK ? STORE_REFUSED : final_error(s));
     else if (op->kind == STORE_HAND_OVER)
         op->error = final_error(s) == STORE_OK ? STORE_IO : final_error(s);
     else

@@ -95,6 +95,7 @@ void pg_op_set(struct pg_op *op, const struct store_op *from)
     case STORE_HAND_OVER:
     case STORE_GROUP:
     case STORE_ROW_GET:
+    case STORE_ROW_PAGE:
         return;
     }
 }

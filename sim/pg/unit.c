@@ -361,6 +361,7 @@ static const char *run_op(const struct pg_sight *s, struct pg_call *call, const 
     case STORE_HAND_OVER:
     case STORE_GROUP:
     case STORE_ROW_GET:
+    case STORE_ROW_PAGE:
         break;
     }
     return NULL;

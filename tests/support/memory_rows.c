@@ -435,6 +435,7 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return true;
     case STORE_GROUP:
     case STORE_ROW_GET:
+    case STORE_ROW_PAGE:
         return false;
     case STORE_COUNT:
         audit(m, &op->audit);

@@ -100,6 +100,7 @@ static bool see_task(void *arg, const struct store_task *t)
     say(arg, "task %llu %s", (unsigned long long)t->id, client_states[t->state]);
     see_span(arg, "method", t->method);
     see_span(arg, "tenant", t->tenant);
+    see_span(arg, "actor", t->actor);
     see_span(arg, "key", t->key);
     see_span(arg, "coalesce", t->coalesce);
     see_span(arg, "limit_key", t->limit_key);

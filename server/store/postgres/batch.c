@@ -216,6 +216,7 @@ static bool fits(const struct group_entry *e, const struct store_op *op)
     case STORE_COUNT:
     case STORE_GROUP:
     case STORE_ROW_GET:
+    case STORE_ROW_PAGE:
         break;
     }
     return true;

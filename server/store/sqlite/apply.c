@@ -7,6 +7,8 @@
 /* Columns of STATEMENT_COUNTERS; before these two are counts. */
 enum { COUNTER_LAST_ID = 6, COUNTER_LAST_FENCE, COUNTERS };
 
+enum { GATHERED = 64 }; /* tasks of a group that are put together */
+
 #define SET_BACK_LEAST AO_S(1) /* the jobs do not notice less */
 
 static int run(struct sqlite_store *s, enum statement which, const struct store_table *m,
@@ -223,7 +225,7 @@ static int count(struct sqlite_store *s, struct store_audit *audit)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-/* --- A batch --- */
+/* --- One operation --- */
 
 static int apply(struct sqlite_store *s, struct store_op *op)
 {
@@ -252,8 +254,10 @@ static int apply(struct sqlite_store *s, struct store_op *op)
     case STORE_HAND_OVER:
         return SQLITE_CONSTRAINT; /* of a cluster */
     case STORE_GROUP:
+        return SQLITE_INTERNAL; /* see apply_group() */
     case STORE_ROW_GET:
-        return SQLITE_INTERNAL;
+    case STORE_ROW_PAGE:
+        return row_get(s, op);
     }
     return SQLITE_INTERNAL;
 }
@@ -268,6 +272,63 @@ static int apply_one(struct sqlite_store *s, struct store_op *op)
     return SQLITE_OK;
 }
 
+/* --- Groups --- */
+
+/* Puts these tasks and those that follow them.  SQLITE_CONSTRAINT: one was refused. */
+static int put_members(struct sqlite_store *s, struct store_op **next)
+{
+    struct store_op *puts[GATHERED], **batch = s->batch;
+    uint32_t count = 0, good = 0;
+    for (; *next && (*next)->kind == STORE_PUT && count < GATHERED; *next = (*next)->next)
+        puts[count++] = *next;
+    s->batch = puts;
+    int rc = put_all(s, 0, count);
+    s->batch = batch;
+    while (good < count && puts[good]->error == STORE_OK)
+        good++;
+    return rc == SQLITE_OK && good < count ? SQLITE_CONSTRAINT : rc;
+}
+
+static int apply_members(struct sqlite_store *s, const struct store_op *group)
+{
+    struct store_op *next = group->group.first;
+    int rc = SQLITE_OK;
+    while (next && rc == SQLITE_OK) {
+        if (next->kind == STORE_PUT) {
+            rc = put_members(s, &next);
+            continue;
+        }
+        rc = apply(s, next);
+        next = next->next;
+    }
+    return rc;
+}
+
+static int refuse_group(struct sqlite_store *s, struct store_op *group)
+{
+    int rc = statement_run(s->statements.all[STATEMENT_ROLLBACK_TO]);
+    if (rc == SQLITE_OK)
+        rc = statement_run(s->statements.all[STATEMENT_RELEASE]);
+    store_op_end(group, STORE_REFUSED);
+    return rc;
+}
+
+static int apply_group(struct sqlite_store *s, struct store_op *group)
+{
+    if (!s->guards_groups) {
+        int rc = apply_members(s, group);
+        return statement_failed_alone(rc) ? APPLY_AGAIN : rc;
+    }
+    int rc = statement_run(s->statements.all[STATEMENT_SAVEPOINT]);
+    if (rc == SQLITE_OK)
+        rc = apply_members(s, group);
+    if (statement_failed_alone(rc))
+        return refuse_group(s, group);
+    return rc == SQLITE_OK ? statement_run(s->statements.all[STATEMENT_RELEASE]) : rc;
+}
+
+/* --- A batch --- */
+
 static void account(struct sqlite_store *s, const struct store_op *op)
 {
     if (op->error != STORE_OK)
@@ -277,15 +338,24 @@ static void account(struct sqlite_store *s, const struct store_op *op)
         s->last_id = op->task.id;
     if (op->kind == STORE_ROW_PUT && op->table->fences && fence_of(op) > s->last_fence)
         s->last_fence = fence_of(op);
+    for (op = op->kind == STORE_GROUP ? op->group.first : NULL; op; op = op->next)
+        account(s, op);
+}
+
+static int apply_from(struct sqlite_store *s, uint32_t from, uint32_t end)
+{
+    struct store_op *op = s->batch[from];
+    if (op->kind == STORE_PUT)
+        return put_all(s, from, end);
+    return op->kind == STORE_GROUP ? apply_group(s, op) : apply_one(s, op);
 }
 
 int store_apply(struct sqlite_store *s, uint32_t count)
 {
     int rc = SQLITE_OK;
     for (uint32_t from = 0, end; from < count && rc == SQLITE_OK; from = end) {
-        bool put = s->batch[from]->kind == STORE_PUT;
-        end = put ? put_run(s, from, count) : from + 1;
-        rc = put ? put_all(s, from, end) : apply_one(s, s->batch[from]);
+        end = s->batch[from]->kind == STORE_PUT ? put_run(s, from, count) : from + 1;
+        rc = apply_from(s, from, end);
         for (uint32_t n = from; n < end; n++)
             account(s, s->batch[n]);
     }

@@ -51,22 +51,58 @@ static void fail(struct sqlite_store *s, int rc)
     s->retry_at = clock_monotonic() + s->retry;
 }
 
-static int apply_all(struct sqlite_store *s, uint32_t count)
+/* A savepoint makes SQLite save each page that a group changes, and hardly any group fails: so
+ * groups get one in a batch that one of them has failed in. */
+static int apply_guarded(struct sqlite_store *s, uint32_t count)
 {
+    for (uint32_t n = 0; n < count; n++)
+        store_op_end(s->batch[n], STORE_OK);
+    s->guards_groups = true;
     int rc = begin(s);
     if (rc == SQLITE_OK)
         rc = store_apply(s, count);
+    s->guards_groups = false;
+    return rc;
+}
+
+static int apply_all(struct sqlite_store *s, uint32_t count)
+{
+    uint64_t rows_ahead = s->rows_ahead;
+    int rc = begin(s);
+    if (rc == SQLITE_OK)
+        rc = store_apply(s, count);
+    if (rc == APPLY_AGAIN) {
+        s->rows_ahead = rows_ahead;
+        rc = apply_guarded(s, count);
+    }
     return rc == SQLITE_OK ? finish(s) : rc;
+}
+
+/* Is there nothing but reads in the batch? */
+static bool only_reads(const struct sqlite_store *s, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++)
+        if (s->batch[n]->kind != STORE_ROW_GET && s->batch[n]->kind != STORE_ROW_PAGE)
+            return false;
+    return true;
+}
+
+/* Writes nothing, and waits for no disk to have it. */
+static int read_all(struct sqlite_store *s, uint32_t count)
+{
+    int rc = parts_look(s);
+    return rc == SQLITE_OK ? store_apply(s, count) : rc;
 }
 
 void store_commit(struct sqlite_store *s, uint32_t count)
 {
     if (s->broken != STORE_OK)
         return;
-    int rc = apply_all(s, count);
+    bool reads = only_reads(s, count);
+    int rc = reads ? read_all(s, count) : apply_all(s, count);
     if (rc != SQLITE_OK)
         fail(s, rc);
-    else
+    else if (!reads)
         store_note_log(s);
 }
 

@@ -79,7 +79,7 @@ int row_bind_key(sqlite3_stmt *st, const struct store_table *t, const void *row,
         if (c->key != KEY_NONE)
             rc = bind_column(st, ++index, c, row, names);
     }
-    assert(index > 0 && index == sqlite3_bind_parameter_count(st)); /* else it means other rows */
+    assert(index > 0 && index <= sqlite3_bind_parameter_count(st)); /* else it means other rows */
     return rc;
 }
 

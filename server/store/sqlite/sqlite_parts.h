@@ -6,7 +6,8 @@
  *   log_check.c    whether SQLite's log is what was written, before SQLite reads it
  *   sound.c        whether its pages and tables are what they were
  *   commit.c       one batch, one commit
- *   apply.c        one operation
+ *   apply.c        one operation, or a group of them
+ *   row_get.c      rows that are read by their key
  *   put.c          new tasks, many by one statement; a task removed
  *   statements.c   the statements that are prepared once
  *   row_sqlite.c   structures and rows
@@ -59,6 +60,7 @@ struct sqlite_store {
     struct store_batch *done; /* committed, or not, and not taken back yet */
     struct put_source sources[PUT_PARTS];
     uint32_t put_at, put_end; /* of the batch: what a statement that puts tasks reads */
+    bool guards_groups;       /* each group of the batch has a savepoint */
     struct store_counts add;  /* of the batch */
     uint64_t last_id;         /* of the batch; 0: none */
     uint64_t last_fence;      /* likewise */
@@ -91,9 +93,11 @@ int sqlite_load(struct sqlite_store *s, const struct store_reader *reader, char 
 int store_raise_attempts(struct sqlite_store *s, char *error, size_t size);
 
 /* --- apply.c --- */
+enum { APPLY_AGAIN = -1 }; /* no SQLite code: a group has failed after it changed something */
 /* Applies the first `count` operations of the batch, inside the transaction.  SQLITE_OK, with the
  * outcome of each in its `error`; else the SQLite code that makes the whole batch fail: the
- * transaction is to be rolled back. */
+ * transaction is to be rolled back; or APPLY_AGAIN: likewise, and then the batch is to be applied
+ * with `guards_groups`. */
 int store_apply(struct sqlite_store *s, uint32_t count);
 /* Adds what the whole batch counts to the counters' row.  An SQLite code. */
 int store_add_counts(struct sqlite_store *s);
@@ -102,6 +106,10 @@ int store_add_counts(struct sqlite_store *s);
 int store_read_counts(struct sqlite_store *s, struct store_counts *counts, uint64_t *last_id);
 /* What numbers begin above; 0 where it cannot be read. */
 void sqlite_marks(struct sqlite_store *s, struct store_marks *marks);
+
+/* --- row_get.c --- */
+/* STORE_ROW_GET and STORE_ROW_PAGE.  SQLITE_OK, or an SQLite code. */
+int row_get(struct sqlite_store *s, struct store_op *op);
 
 /* --- put.c --- */
 /* Makes the statements of this file.  An SQLite code; statements_close() ends them either way. */

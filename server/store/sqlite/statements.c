@@ -6,13 +6,17 @@
 #include "server/store/sqlite/row_sqlite.h"
 
 /* Prepared at once, so that a server that runs lacks no memory for them. */
-static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_semaphores,
-                                                   &store_holds,  &store_crons, &store_cron_states};
+static const struct store_table *const tables[] = {
+    &store_queues, &store_rates,       &store_semaphores, &store_holds,
+    &store_crons,  &store_cron_states, &store_actors,     &store_actor_types};
 
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
     [STATEMENT_COMMIT] = "COMMIT",
     [STATEMENT_ROLLBACK] = "ROLLBACK",
+    [STATEMENT_SAVEPOINT] = "SAVEPOINT of_group",
+    [STATEMENT_RELEASE] = "RELEASE of_group",
+    [STATEMENT_ROLLBACK_TO] = "ROLLBACK TO of_group",
     [STATEMENT_SETTLE] = "UPDATE options SET after = NULL, after_any = NULL WHERE id = ?1",
     [STATEMENT_DURABLE] = "UPDATE submissions SET durable = ?2 WHERE id = ?1",
     [STATEMENT_REMOVE] = "DELETE FROM submissions WHERE id = ?1",
@@ -60,7 +64,21 @@ static int prepare_table(const struct statements *s, struct table_statements *of
         row_insert_sql(of->table, "REPLACE", sql);
     int rc = prepare(s, sql, &of->put);
     row_remove_sql(of->table, sql);
-    return rc == SQLITE_OK ? prepare(s, sql, &of->remove) : rc;
+    rc = rc == SQLITE_OK ? prepare(s, sql, &of->remove) : rc;
+    if (!of->table->by_key)
+        return rc;
+    row_get_sql(of->table, sql);
+    rc = rc == SQLITE_OK ? prepare(s, sql, &of->get) : rc;
+    row_page_sql(of->table, sql);
+    return rc == SQLITE_OK ? prepare(s, sql, &of->page) : rc;
+}
+
+static void finalize(struct table_statements *of)
+{
+    sqlite3_finalize(of->put);
+    sqlite3_finalize(of->remove);
+    sqlite3_finalize(of->get);
+    sqlite3_finalize(of->page);
 }
 
 const struct table_statements *statements_of(struct statements *s, const struct store_table *t,
@@ -76,8 +94,7 @@ const struct table_statements *statements_of(struct statements *s, const struct 
         s->tables[s->table_count] = of;
         return &s->tables[s->table_count++];
     }
-    sqlite3_finalize(of.put);
-    sqlite3_finalize(of.remove);
+    finalize(&of);
     return NULL;
 }
 
@@ -104,10 +121,8 @@ void statements_close(struct statements *s)
 {
     for (unsigned n = 0; n < STATEMENTS; n++)
         sqlite3_finalize(s->all[n]);
-    for (uint32_t n = 0; n < s->table_count; n++) {
-        sqlite3_finalize(s->tables[n].put);
-        sqlite3_finalize(s->tables[n].remove);
-    }
+    for (uint32_t n = 0; n < s->table_count; n++)
+        finalize(&s->tables[n]);
 }
 
 int statement_run(sqlite3_stmt *st)

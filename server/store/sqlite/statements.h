@@ -15,6 +15,9 @@ enum statement {
     STATEMENT_BEGIN,
     STATEMENT_COMMIT,
     STATEMENT_ROLLBACK,
+    STATEMENT_SAVEPOINT, /* around a group */
+    STATEMENT_RELEASE,
+    STATEMENT_ROLLBACK_TO,
     STATEMENT_PUT, /* and its options, and its life: prepared by put_open() */
     STATEMENT_PUT_OPTIONS,
     STATEMENT_PUT_LIFE,
@@ -39,10 +42,10 @@ enum statement {
     STATEMENTS
 };
 
-/* Those that put and remove rows of a table. */
+/* Those that put and remove rows of a table, and read those of one with `by_key`. */
 struct table_statements {
     const struct store_table *table;
-    sqlite3_stmt *put, *remove;
+    sqlite3_stmt *put, *remove, *get, *page;
 };
 
 enum { STATEMENT_TABLES = 16 };

@@ -209,6 +209,30 @@ CONTRACT_TEST(rows_of_each_table)
                        " cron=z\n");
 }
 
+/* It keeps no actors yet: what needs that is refused, in its place. */
+POSTGRES_TEST(what_actors_need_is_refused)
+{
+    const struct store_actor a = {.type = span_text("cart"), .key = span_text("1")};
+    struct store_op *actor = client_row(STORE_ROW_PUT, &store_actors),
+                    *member = queue(STORE_ROW_PUT, "c", 1), *group = client_op(STORE_GROUP),
+                    *get = client_row(STORE_ROW_GET, &store_actors);
+    assert_false(store_keeps_actors(w->store.client.store));
+    memcpy(actor->row, &a, sizeof a);
+    memcpy(get->row, &a, sizeof a);
+    group->group.first = member;
+    group->group.count = 1;
+    struct store_op *all[] = {queue(STORE_ROW_PUT, "a", 1), actor, group, get,
+                              queue(STORE_ROW_PUT, "b", 1)};
+    for (unsigned n = 0; n < sizeof all / sizeof *all; n++)
+        contract_push(w, all[n]);
+    contract_wait(w);
+    assert_int_equal(w->refused, 3);
+    assert_int_equal(w->wrong, 0);
+    assert_int_equal(member->error, STORE_REFUSED);
+    free(member);
+    contract_expect(w, "counts 0 0 0 0 0 0\n queue=a paused=1\n queue=b paused=1\n");
+}
+
 /* --- Order, and what is refused --- */
 
 CONTRACT_TEST(operations_come_back_in_order)
