@@ -29,6 +29,7 @@ def setUpModule():
     environment = install(os.path.join(place, "prefix"))
     for name in NAMES:
         build(os.path.join(EXAMPLES, name + ".c"), name)
+    build(os.path.join(SOURCE, "examples", "actor", "tally.c"), "tally")
 
 
 def installed(pattern):
@@ -239,7 +240,7 @@ class Worker(ServerTest):
 class Examples(ServerTest):
     @classmethod
     def setUpClass(cls):
-        cls.FLAGS = tuple(flag for name in NAMES for flag in ("--module", module(name))) + ("--loops", "2")
+        cls.FLAGS = tuple(flag for name in (*NAMES, "tally") for flag in ("--module", module(name))) + ("--loops", "2")
         super().setUpClass()
 
     def test_they_are_listed(self):
@@ -248,6 +249,11 @@ class Examples(ServerTest):
                      "tour.fingerprint"):
             self.assertIn(name, methods)
         self.assertEqual(self.client.call("server.describe", "tour.both")["module"], "tour")
+
+    def test_tally(self):
+        self.assertEqual([self.client.call("actor.call", "tally/votes", "add", [n]) for n in (2, 3)], [2, 5])
+        with self.refused("BAD_PARAMS"):
+            self.client.call("actor.call", "tally/votes", "add", ["x"])
 
     def test_hello(self):
         self.assertEqual(self.client.call("hello"), "hello, world")

@@ -82,6 +82,10 @@ class Go(clients.Clients, unittest.TestCase):
     def test_times_and_options(self):
         self.play("times", self.unix)
 
+    def test_the_example_of_actors(self):
+        build("room", os.path.join(clients.SOURCE, "examples", "actor", "room.go"))
+        self.assertEqual(self.hosted((os.path.join(PROGRAM, "room"),), ("room/1", "say", "hello"), ("room/1", "say", "goodbye")), ["1", "2"])
+
     def test_a_table_is_a_type_of_actors(self):
         self.play("actors", self.unix)
 

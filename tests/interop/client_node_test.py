@@ -64,6 +64,11 @@ class Node(clients.Clients, unittest.TestCase):
     def test_the_types_name_what_there_is(self):
         self.play("types", self.unix, types=os.path.join(MODULES, "ergon-client", "lib", "client.d.ts"))
 
+    def test_the_example_of_actors(self):
+        program = os.path.join(clients.SOURCE, "examples", "actor", "twin.js")
+        said, shown = self.hosted(("node", program), ("twin/1", "report", '{"degrees": 61}'), ("twin/1", "shown"))
+        self.assertEqual((said, json.loads(shown)["degrees"]), ("null", 61))
+
     def test_a_class_is_a_type_of_actors(self):
         self.play("actors", self.unix)
 

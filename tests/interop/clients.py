@@ -16,7 +16,7 @@ import time
 import msgpack
 
 import interop  # where the harness is
-from harness import BUILD, ERGOND, LIMIT, SOURCE, RemoteError, Server, eventually, make_token, scratch, self_signed
+from harness import BUILD, ERGOND, LIMIT, SOURCE, RemoteError, Server, eventually, make_token, run_ergon, scratch, self_signed
 
 PLACE = os.path.abspath(os.path.join(BUILD, "tests", "interop", "clients"))
 
@@ -442,6 +442,27 @@ class Clients:
         cls.addClassCleanup(cls.server.__exit__, None)
         urls = [cls.server.process.stdout.readline().strip().replace("127.0.0.1", "localhost") for _ in range(6)]
         cls.tcp, cls.unix, cls.tls, cls.mutual, cls.guarded, cls.unnamed = urls
+
+    def hosted(self, command, *messages):
+        """What actors of a program answer to these words of `ergon actor call`."""
+        answers = []
+
+        def ask(words):
+            status, answer, said = run_ergon(self.unix, "actor", "call", *words)
+            if status == 0:
+                answers.append(answer.decode().strip())
+            else:
+                self.assertIn("no method", said)
+            return status == 0
+
+        host = subprocess.Popen(command, env={**os.environ, **self.ENVIRONMENT, "ERGON_URL": self.unix}, stderr=subprocess.DEVNULL)
+        try:
+            for words in messages:
+                eventually(lambda: ask(words), f"{command} serves")
+        finally:
+            host.kill()
+            host.wait()
+        return answers
 
     def play(self, scenario, url, act=None, **more):
         """Runs the program; `act` does what it asks for on a line of its own."""

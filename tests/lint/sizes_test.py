@@ -47,6 +47,11 @@ SHORT = {
     "clients/go/example/worker/main.go": 40,
     "clients/go/example/caller/main.go": 40,
     "examples/worker/worker.c": 80,
+    "examples/actor/tally.c": 25,
+    "examples/actor/cart.py": 25,
+    "examples/actor/twin.js": 25,
+    "examples/actor/room.go": 25,
+    "examples/actor/countdown.sh": 25,
 }
 
 OPEN = re.compile(r"^\{\s*$")
