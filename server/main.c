@@ -287,7 +287,9 @@ static struct store_offline offline_of(const char *path)
                                   .rate_fault = row_check_rate,
                                   .cron_fault = row_check_cron,
                                   .semaphore_fault = row_check_semaphore,
-                                  .hold_fault = row_check_hold};
+                                  .hold_fault = row_check_hold,
+                                  .actor_fault = row_check_actor,
+                                  .actor_type_fault = row_check_actor_type};
 }
 
 static int administer_run(const struct config *config)

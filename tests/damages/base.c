@@ -1,5 +1,6 @@
 #include "tests/damages/base.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "server/jobs/core/states.h"
@@ -67,7 +68,7 @@ static uint64_t options_sum(uint64_t sum, const struct store_task *t)
 
 uint64_t base_sum(const struct store_task *t)
 {
-    const struct span texts[] = {t->method,     t->tenant,     t->params,
+    const struct span texts[] = {t->method,     t->tenant,     t->params, t->actor,
                                  t->error_code, t->error_text, t->result};
     const uint64_t numbers[] = {t->id,     t->created,    t->durable,  t->has_options,
                                 t->state,  t->attempt,    t->failures, t->crashes,
@@ -145,6 +146,7 @@ static void put(struct making *m)
     *t = (struct store_task){.id = first_id + task,
                              .method = span_text("work"),
                              .tenant = task % 3 ? span_text("somebody") : span_of(NULL, 0),
+                             .actor = task % 5 ? span_of(NULL, 0) : span_text("cart/42"),
                              .params = params_of(task, size),
                              .created = UINT64_C(1790000000000000000) + task,
                              .durable = 1 + (uint8_t)chance(&m->random, 2)};
@@ -224,6 +226,29 @@ static void add_hold(struct making *m, uint32_t n)
     commit(m, op);
 }
 
+/* More than fit on a page, of sizes from a few bytes to three pages. */
+static void add_actors(struct making *m)
+{
+    char key[NAME];
+    struct store_op *op = client_row(STORE_ROW_PUT, &store_actor_types);
+    *(struct store_actor_type *)op->row =
+        (struct store_actor_type){.type = span_text("cart"), .policy = span_text("\x80")};
+    commit(m, op);
+    for (uint32_t n = 0; n < BASE_ACTORS; n++) {
+        snprintf(key, sizeof key, "%u", 1000 + n);
+        op = client_row(STORE_ROW_PUT, &store_actors);
+        *(struct store_actor *)op->row = (struct store_actor){
+            .type = span_text("cart"),
+            .key = span_text(key),
+            .tenant = n % 2 ? span_text("somebody") : span_of(NULL, 0),
+            .version = 1 + n,
+            .stopped = n % 7 ? span_of(NULL, 0) : span_text("it failed too often"),
+            .changed_at = UINT64_C(1790000000000000000),
+            .state = params_of(n, n % 10 ? n : PARAMS_MAX - n)};
+        commit(m, op);
+    }
+}
+
 static void add_others(struct making *m)
 {
     struct store_op *op = client_row(STORE_ROW_PUT, &store_crons);
@@ -288,6 +313,7 @@ void base_make(struct base *b, const char *path, enum base_end end, uint64_t see
     client_open(&m->client, &options, error, sizeof error);
     assert_string_equal(error, "");
     add_others(m);
+    add_actors(m);
     for (int n = 0; n < (end == BASE_BUSY ? COMMITS_BUSY : COMMITS); n++)
         step(m);
     if (end != BASE_CLOSED)

@@ -6,7 +6,7 @@
 #include "server/store/store.h"
 #include "tests/support/store_files.h"
 
-enum { BASE_TASKS = 96, BASE_VERSIONS = 16 };
+enum { BASE_TASKS = 96, BASE_VERSIONS = 16, BASE_ACTORS = 60 };
 
 /* How the server ended. */
 enum base_end {

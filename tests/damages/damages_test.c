@@ -22,6 +22,7 @@
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/board.h"
+#include "server/store/chunk.h"
 #include "server/store/offline/offline.h"
 #include "tests/damages/base.h"
 #include "tests/damages/damage.h"
@@ -108,11 +109,12 @@ static bool take_event(void *arg, const struct store_event *event)
 static bool take_row(void *arg, const struct store_table *table, const void *row)
 {
     struct told *told = arg;
-    told->fault = table == &store_crons        ? row_check_cron(row)
-                  : table == &store_rates      ? row_check_rate(row)
-                  : table == &store_semaphores ? row_check_semaphore(row)
-                  : table == &store_holds      ? row_check_hold(row)
-                                               : NULL;
+    told->fault = table == &store_crons         ? row_check_cron(row)
+                  : table == &store_rates       ? row_check_rate(row)
+                  : table == &store_semaphores  ? row_check_semaphore(row)
+                  : table == &store_holds       ? row_check_hold(row)
+                  : table == &store_actor_types ? row_check_actor_type(row)
+                                                : NULL;
     return !told->fault;
 }
 
@@ -126,8 +128,9 @@ static bool is_read(const char *path, struct told *told)
     char error[TEXT] = "";
     const struct store_options options = {
         .path = path, .states = job_state_names, .state_count = JOB_STATE_COUNT};
-    static const struct store_table *const tables[] = {
-        &store_queues, &store_rates, &store_semaphores, &store_holds, &store_crons};
+    static const struct store_table *const tables[] = {&store_queues,     &store_rates,
+                                                       &store_semaphores, &store_holds,
+                                                       &store_crons,      &store_actor_types};
     const struct store_reader reader = {.arg = told,
                                         .counts = take_counts,
                                         .task = take_task,
@@ -150,6 +153,42 @@ static uint32_t missing(const struct told *told)
     for (uint32_t n = 0; n < BASE_TASKS; n++)
         count += told->base->tasks[n].there && !told->there[n];
     return count;
+}
+
+/* --- Actors, which are read by their key while a server runs --- */
+
+static void see_actor(struct store_client *client, struct store_op *op)
+{
+    const struct store_actor *a = (const struct store_actor *)op->row;
+    if (op->kind == STORE_ROW_GET && op->error == STORE_OK && op->found)
+        *(uint32_t *)client->arg += row_check_actor(a) == NULL;
+    free(op->bytes);
+    store_chunk_free(op->chunk);
+}
+
+/* Each is there, or is not, or is refused, or the store says that it is damaged: how many are. */
+static uint32_t actors_of(const char *path)
+{
+    char error[TEXT], key[16];
+    uint32_t good = 0;
+    struct store_client c = {.returned = see_actor, .arg = &good};
+    const struct store_options options = {
+        .path = path, .states = job_state_names, .state_count = JOB_STATE_COUNT};
+    if (!client_open(&c, &options, error, sizeof error))
+        return 0;
+    for (uint32_t n = 0; n < BASE_ACTORS; n++) {
+        struct store_op *op = client_row(n % 20 ? STORE_ROW_GET : STORE_ROW_PAGE, &store_actors);
+        snprintf(key, sizeof key, "%u", 1000 + n);
+        *(struct store_actor *)op->row =
+            (struct store_actor){.type = span_text("cart"),
+                                 .key = span_text(key),
+                                 .tenant = n % 2 ? span_text("somebody") : span_of(NULL, 0)};
+        op->limit = 100;
+        client_push(&c, op);
+    }
+    client_wait(&c);
+    client_close(&c);
+    return good;
 }
 
 /* --- One damage --- */
@@ -238,7 +277,9 @@ static struct store_offline offline(const char *path)
                                   .rate_fault = row_check_rate,
                                   .semaphore_fault = row_check_semaphore,
                                   .hold_fault = row_check_hold,
-                                  .cron_fault = row_check_cron};
+                                  .cron_fault = row_check_cron,
+                                  .actor_fault = row_check_actor,
+                                  .actor_type_fault = row_check_actor_type};
 }
 
 static enum store_offline_end checked(const char *path)
@@ -321,6 +362,9 @@ static void damage(struct world *w, uint64_t number)
         assert_true(read);
     if (read)
         compare(w, &d, &told);
+    uint32_t actors = read ? actors_of(w->at.path) : 0;
+    if (check == OFFLINE_GOOD && !d.log && !d.payload)
+        assert_int_equal(actors, BASE_ACTORS - BASE_ACTORS / 20);
     write_board(w, w->at.path, &random);
     bool started = is_started(w->at.path, error);
     if (started)

@@ -52,6 +52,16 @@ class StoreOfDatabase(unittest.TestCase):
         self.assertEqual(status, 0)
         return lines
 
+    def test_a_file_with_actors_is_refused(self):
+        self.init()
+        lines = self.made().splitlines(keepends=True)
+        for line in ('{"actor":{"type":"counter","key":"1","version":1}}\n', '{"actor_type":{"type":"counter"}}\n',
+                     '{"task":{"id":7,"method":"counter.add","durable":"fsync","actor":"counter/1"}}\n'):
+            status, _, errors = ergon("store", "import", self.url, given="".join(lines[:1] + [line] + lines[1:]))
+            self.assertNotEqual(status, 0)
+            self.assertIn("the file has actors, which PostgreSQL cannot keep yet", errors)
+            self.assertIn("nothing was imported", errors)
+
     def test_a_new_cluster_is_filled_from_a_store_or_an_export(self):
         lines = self.made()
         export = os.path.join(self.folder, "tasks.jsonl")

@@ -55,6 +55,15 @@ def told(path, ids):
         return {name: client.call("task.get", task) for name, task in ids.items()}
 
 
+def add_actors(path):
+    """Rows of actors, of two tenants, and a message that has ended."""
+    with sqlite3.connect(path) as db:
+        db.execute("INSERT INTO actor_types VALUES ('counter', x'81a6736368656d6101')")
+        db.executemany("INSERT INTO actors (type, key, tenant, version, schema, changed_at, stopped, state) VALUES ('counter', ?, ?, ?, 1, 1790000000000000000, ?, ?)",
+                       [("1", "", 2 ** 40, None, b"\x07"), ("1", "acme", 1, "on hold", b"\xc4\x02\x00\xff"), ("ä/b", "", 3, None, None)])
+        db.execute("UPDATE submissions SET method = 'counter.add', actor = 'counter/1' WHERE id IN (SELECT id FROM lives WHERE state = 'done' LIMIT 1)")
+
+
 def rows(path):
     """The tables, row for row."""
     with sqlite3.connect(path) as db:
@@ -103,6 +112,7 @@ class StoreTest(unittest.TestCase):
 
     def test_what_goes_out_comes_in_equal(self):
         ids = killed(self.path)
+        add_actors(self.path)
         self.sound(self.path)
         status, lines, errors = tool("export", self.path)
         self.assertEqual((status, errors), (0, ""))
@@ -274,6 +284,27 @@ class StoreTest(unittest.TestCase):
                 db.execute(f"UPDATE events SET task = {task}, seq = 0 WHERE (task, seq) IN (SELECT task, seq FROM events LIMIT 1)")
             self.start_refused(bad, "it is damaged: ")
             self.damaged(bad, "event")
+
+    def test_damaged_rows_of_actors_are_named_and_left_out(self):
+        killed(self.path)
+        add_actors(self.path)
+        for number, (sql, what) in enumerate([("UPDATE actors SET version = 'x' WHERE tenant = 'acme'", 'row "counter/1/acme" of `actors` has an impossible value'),
+                                              ("UPDATE actors SET state = x'9101ff' WHERE tenant = 'acme'", "its state is no MessagePack"),
+                                              ("UPDATE actors SET key = '' WHERE tenant = 'acme'", "it has no type, or no key"),
+                                              (f"UPDATE actors SET key = '{'k' * 600}' WHERE tenant = 'acme'", "a name that is too long"),
+                                              ("UPDATE actor_types SET policy = x'c1'", "its policy is no MessagePack"),
+                                              ("UPDATE submissions SET actor = 'counter' WHERE actor IS NOT NULL", "its actor has no name"),
+                                              ("DROP VIEW actor_states; DROP TABLE actors", "the table `actors` is missing")]):
+            bad, copy = (os.path.join(self.folder, f"{name}{number}.db") for name in ("bad", "copy"))
+            self.assertEqual(tool("import", bad, tool("export", self.path)[1])[0], 0)
+            with sqlite3.connect(bad) as db:
+                db.executescript(sql)
+            self.damaged(bad, what)
+            status, lines, _ = tool("export", bad)
+            self.assertEqual(status, 1)
+            self.assertEqual(tool("import", copy, lines)[0], 0)
+            self.sound(copy)
+            self.assertEqual(len(rows(copy)["actors"]), 2 if "tenant" in sql else 0 if "DROP" in sql else 3)
 
     def test_a_page_of_zeros_loses_what_stood_on_it_alone(self):
         with Server("--store", self.path) as server, server.connect() as client:

@@ -141,8 +141,9 @@ static bool same_column(const struct store_column *c, const void *a, const void 
 static void check_columns(void)
 {
     static const struct store_table *const maps[] = {
-        &row_submissions, &row_options, &row_lives,    &store_queues,     &store_rates,
-        &store_crons,     &row_events,  &row_counters, &store_semaphores, &store_holds};
+        &row_submissions,  &row_options, &row_lives,    &store_queues,
+        &store_rates,      &store_crons, &row_events,   &row_counters,
+        &store_semaphores, &store_holds, &store_actors, &store_actor_types};
     const struct store_table *m = maps[fuzz_byte() % (sizeof maps / sizeof *maps)];
     static union row one, two;
     sqlite3_stmt *st = select_of(m->count), *again;

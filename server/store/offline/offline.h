@@ -5,7 +5,8 @@
  * The lines, one JSON object each, with one member that says what it is:
  *
  *     {"store": {"version": 4}}                first
- *     {"queue": {...}}, {"rate": {...}}, {"semaphore": {...}}, {"hold": {...}}, {"cron": {...}}
+ *     {"queue": {...}}, {"rate": {...}}, {"semaphore": {...}}, {"hold": {...}}, {"cron": {...}},
+ *     {"actor": {...}}, {"actor_type": {...}}
  *     {"task": {..., "options": {...}, "life": {...}}}     by id
  *     {"event": {...}}                         of a task above
  *     {"counters": {...}}                      last: what is cut off before it is not whole
@@ -33,6 +34,8 @@ struct store_offline {
     const char *(*cron_fault)(const struct store_cron *cron);
     const char *(*semaphore_fault)(const struct store_semaphore *semaphore);
     const char *(*hold_fault)(const struct store_hold *hold);
+    const char *(*actor_fault)(const struct store_actor *actor);
+    const char *(*actor_type_fault)(const struct store_actor_type *type);
 };
 
 /* Exit statuses. */

@@ -237,11 +237,14 @@ static void numbered_rows(struct salvage *s, const struct store_table *m, const 
 
 /* --- Tables whose rows belong to no task --- */
 
-const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {{"queue", &store_queues, false},
-                                                           {"rate", &store_rates, true},
-                                                           {"semaphore", &store_semaphores, true},
-                                                           {"hold", &store_holds, true},
-                                                           {"cron", &store_crons, true}};
+const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {
+    {"queue", &store_queues, false},
+    {"rate", &store_rates, true},
+    {"semaphore", &store_semaphores, true},
+    {"hold", &store_holds, true},
+    {"cron", &store_crons, true},
+    {"actor", &store_actors, false},
+    {"actor_type", &store_actor_types, false}};
 
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
                           const union salvage_row *row)
@@ -254,13 +257,41 @@ const char *salvage_fault(const struct store_offline *o, const struct salvage_pl
         return o->hold_fault(&row->hold);
     if (plain->map == &store_crons)
         return o->cron_fault(&row->cron);
+    if (plain->map == &store_actors)
+        return o->actor_fault(&row->actor);
+    if (plain->map == &store_actor_types)
+        return o->actor_type_fault(&row->actor_type);
     return row->queue.method.len > 0 ? NULL : "it has no name";
 }
 
-static struct span key_of(sqlite3_stmt *st)
+/* The key of a row, whose columns are the first, or its number. */
+struct named {
+    char text[NAME];
+    size_t len; /* more than NAME: of no name of ours */
+};
+
+static void add_part(struct named *name, sqlite3_stmt *st, int column, const char *before)
 {
-    const void *at = sqlite3_column_blob(st, 0);
-    return span_of(at, (size_t)sqlite3_column_bytes(st, 0));
+    const void *at = sqlite3_column_blob(st, column);
+    size_t len = (size_t)sqlite3_column_bytes(st, column), room = sizeof name->text - name->len;
+    if (column > 0 && room > 0) {
+        name->text[name->len++] = *before;
+        room--;
+    }
+    memcpy(name->text + name->len, at ? at : "", len < room ? len : room);
+    name->len = len <= room ? name->len + len : NAME + 1;
+}
+
+/* `between`: what separates its columns.  With a NUL, which is in none, names are in the order of
+ * the rows. */
+static void read_key(sqlite3_stmt *st, const struct store_table *m, const char *between,
+                     struct named *name)
+{
+    name->len = 0;
+    add_part(name, st, 0, between);
+    for (int n = 1; (uint32_t)n < m->count && m->columns[n - 1].key && m->columns[n].key; n++)
+        if (name->len <= NAME && (*between == '\0' || sqlite3_column_bytes(st, n) > 0))
+            add_part(name, st, n, between);
 }
 
 static void give_plain(struct salvage *s, sqlite3_stmt *st)
@@ -269,12 +300,14 @@ static void give_plain(struct salvage *s, sqlite3_stmt *st)
     const struct store_table *m = s->plain->map;
     const struct store_column *bad = row_read(st, 0, m, &row, &s->names);
     const char *fault = bad ? NULL : salvage_fault(s->o, s->plain, &row);
-    struct span key = key_of(st);
+    struct named key;
+    read_key(st, m, "/", &key);
+    int len = (int)(key.len < NAME ? key.len : NAME);
     if (bad)
-        FOUND(s, "row \"%.*s\" of `%s` has an impossible value in the column %s", (int)key.len,
-              (const char *)key.at, m->table, bad->name);
+        FOUND(s, "row \"%.*s\" of `%s` has an impossible value in the column %s", len, key.text,
+              m->table, bad->name);
     else if (fault)
-        FOUND(s, "row \"%.*s\" of `%s`: %s", (int)key.len, (const char *)key.at, m->table, fault);
+        FOUND(s, "row \"%.*s\" of `%s`: %s", len, key.text, m->table, fault);
     else
         s->stopped = !s->taker->plain(s->taker->arg, s->plain, &row);
     if (!bad && !fault && m == &store_holds && row.hold.id > s->rows.last_fence)
@@ -292,16 +325,11 @@ static enum scan_row plain_row(void *arg, sqlite3_stmt *st)
     return s->stopped ? SCAN_STOP : SCAN_NEW;
 }
 
-struct named {
-    char text[NAME];
-    size_t len;
-};
-
-static int compare(const struct named *a, struct span b)
+static int compare(const struct named *a, const struct named *b)
 {
-    size_t len = a->len < b.len ? a->len : b.len;
-    int order = len > 0 ? memcmp(a->text, b.at, len) : 0;
-    return order ? order : (a->len > b.len) - (a->len < b.len);
+    size_t len = a->len < b->len ? a->len : b->len;
+    int order = len > 0 ? memcmp(a->text, b->text, len) : 0;
+    return order ? order : (a->len > b->len) - (a->len < b->len);
 }
 
 /* From one end up to what cannot be read; or, backwards, up to `last`. */
@@ -311,12 +339,16 @@ static int read_named(struct salvage *s, const char *sql, struct named *last, bo
     int rc = sqlite3_prepare_v2(s->source.db, sql, -1, &st, NULL);
     while (rc == SQLITE_OK && !s->stopped && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         rc = SQLITE_OK;
-        struct span name = key_of(st);
-        if (name.len > NAME || (backwards && compare(last, name) >= 0))
+        struct named name;
+        read_key(st, s->plain->map, "", &name);
+        if (name.len > NAME) {
+            FOUND(s, "a row of `%s` has a name that is too long", s->plain->map->table);
+            continue;
+        }
+        if (backwards && compare(last, &name) >= 0)
             break;
-        if (!backwards && name.len > 0)
-            memcpy(last->text, name.at, name.len);
-        last->len = backwards ? last->len : name.len;
+        if (!backwards)
+            *last = name;
         give_plain(s, st);
     }
     sqlite3_finalize(st);
@@ -327,12 +359,12 @@ static void named_rows(struct salvage *s)
 {
     char sql[ROW_SQL_MAX];
     struct named last = {.len = 0};
-    row_select_sql(s->plain->map, sql);
+    row_select_sql(s->plain->map, false, sql);
     int rc = read_named(s, sql, &last, false);
     if (rc == SQLITE_OK || rc == SQLITE_DONE)
         return;
     FOUND(s, "some rows of `%s` cannot be read: %s", s->plain->map->table, why(s));
-    strncat(sql, " DESC", sizeof sql - strlen(sql) - 1);
+    row_select_sql(s->plain->map, true, sql);
     read_named(s, sql, &last, true);
 }
 
@@ -358,7 +390,7 @@ static bool read_counters(struct salvage *s, struct row_counters *c)
 {
     char sql[ROW_SQL_MAX];
     sqlite3_stmt *st;
-    row_select_sql(&row_counters, sql);
+    row_select_sql(&row_counters, false, sql);
     bool good = sqlite3_prepare_v2(s->source.db, sql, -1, &st, NULL) == SQLITE_OK &&
                 sqlite3_step(st) == SQLITE_ROW && !row_read(st, 0, &row_counters, c, &s->names);
     sqlite3_finalize(st);

@@ -16,7 +16,7 @@ struct salvage_plain {
     const struct store_table *map;
     bool numbered; /* the first column is a number; else a name */
 };
-enum { SALVAGE_PLAIN = 5 };
+enum { SALVAGE_PLAIN = 7 };
 extern const struct salvage_plain salvage_plain[SALVAGE_PLAIN];
 union salvage_row {
     struct store_queue queue;
@@ -24,6 +24,8 @@ union salvage_row {
     struct store_semaphore semaphore;
     struct store_hold hold;
     struct store_cron cron;
+    struct store_actor actor;
+    struct store_actor_type actor_type;
 };
 /* Why the row cannot be, or NULL. */
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,

@@ -183,7 +183,7 @@ static int table(struct reading *r, const struct store_table *m,
     char sql[ROW_SQL_MAX];
     r->table = m;
     r->last = r->seq = 0;
-    row_select_sql(m, sql);
+    row_select_sql(m, false, sql);
     return each(r->store, sql, row, r, r->error, r->size);
 }
 
@@ -257,7 +257,7 @@ int sqlite_load(struct sqlite_store *s, const struct store_reader *reader, char 
     if (counts(&r) != 0)
         return -1;
     for (uint32_t n = 0; n < reader->table_count; n++)
-        if (table(&r, reader->tables[n], table_row) != 0)
+        if (!reader->tables[n]->by_key && table(&r, reader->tables[n], table_row) != 0)
             return -1;
     return tasks(&r) || table(&r, &row_events, event_row) ? -1 : 0;
 }

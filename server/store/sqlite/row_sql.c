@@ -153,12 +153,15 @@ void row_upsert_sql(const struct store_table *m, const struct store_table *of,
     }
 }
 
-void row_select_sql(const struct store_table *m, char sql[static ROW_SQL_MAX])
+void row_select_sql(const struct store_table *m, bool back, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};
     add(&s, "SELECT ");
     add_names(&s, m);
-    add(&s, " FROM %s ORDER BY %s", m->table, m->order);
+    add(&s, " FROM %s ORDER BY ", m->table);
+    for (const char *c = m->order; *c; c++)
+        add(&s, back && *c == ',' ? " DESC%c" : "%c", *c);
+    add(&s, back ? " DESC" : "");
 }
 
 void row_select_from_sql(const struct store_table *m, const char *key, char sql[static ROW_SQL_MAX])

@@ -53,7 +53,8 @@ void row_batch_sql(const struct store_table *m,
 /* A row of `m`, new or in place of the old one, if `of` has one of that id; bound as an INSERT. */
 void row_upsert_sql(const struct store_table *m, const struct store_table *of,
                     char sql[static ROW_SQL_MAX]);
-void row_select_sql(const struct store_table *m, char sql[static ROW_SQL_MAX]); /* in order */
+/* In order; `back`: the last row first. */
+void row_select_sql(const struct store_table *m, bool back, char sql[static ROW_SQL_MAX]);
 /* In order, from the number ?1 on, which is in the column `key`. */
 void row_select_from_sql(const struct store_table *m, const char *key,
                          char sql[static ROW_SQL_MAX]);

@@ -78,7 +78,7 @@ enum { BY_HAND = sizeof upgrades / sizeof *upgrades };
 
 static const char drop_views[] = "DROP VIEW IF EXISTS task_events; DROP VIEW IF EXISTS task_life;"
                                  "DROP VIEW IF EXISTS open_tasks; DROP VIEW IF EXISTS named_tasks;"
-                                 "DROP VIEW IF EXISTS tasks;";
+                                 "DROP VIEW IF EXISTS tasks; DROP VIEW IF EXISTS actor_states;";
 
 static bool run(sqlite3 *db, const char *sql)
 {

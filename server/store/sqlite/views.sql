@@ -3,7 +3,7 @@
 -- The file knows what is open, what runs, and how the others ended; that one is delayed, its time tells.
 CREATE VIEW tasks AS
 SELECT submissions.id AS id,
-       iif(due_at > (julianday('now') - 2440587.5) * 86400e9 AND state = 'queued', 'delayed', ifnull(state, 'queued')) AS state, method, tenant, key, coalesce_key, limit_key, limit_max, rate_key,
+       iif(due_at > (julianday('now') - 2440587.5) * 86400e9 AND state = 'queued', 'delayed', ifnull(state, 'queued')) AS state, method, tenant, actor, key, coalesce_key, limit_key, limit_max, rate_key,
        rate_max, rate_per_ns, iif(options.id IS NULL, 5, ifnull(priority, 0)) AS priority, durable, created_at, due_at, deadline_at,
        timeout_ns, retries, iif(options.id IS NULL, 1000000000, backoff_ns) AS backoff_ns,
        iif(options.id IS NULL, 3600000000000, backoff_max_ns) AS backoff_max_ns, iif(options.id IS NULL, 50, jitter) AS jitter,
@@ -43,3 +43,8 @@ CREATE VIEW task_events AS
 SELECT named_tasks.task AS task, method, seq, strftime('%Y-%m-%d %H:%M:%f', at / 1e9, 'unixepoch') AS at,
        events.attempt AS attempt, what, text
 FROM events JOIN named_tasks ON named_tasks.id = events.task;
+
+CREATE VIEW actor_states AS
+SELECT type || '/' || key AS actor, tenant, version, schema, strftime('%Y-%m-%d %H:%M:%f', changed_at / 1e9, 'unixepoch') AS changed,
+       strftime('%Y-%m-%d %H:%M:%f', stopped_at / 1e9, 'unixepoch') AS stopped, stopped AS why, length(state) AS state_size
+FROM actors;
