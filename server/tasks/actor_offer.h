@@ -16,7 +16,8 @@ enum {
     ACTOR_MESSAGES_MAX = 100000, /* that a type may allow */
     ACTOR_MAILBOX = 1 << 20,     /* bytes of their parameters */
     ACTOR_STATE_MOST = 1 << 20,  /* bytes of a state that a type may allow */
-    ACTOR_METHODS_MAX = 1000
+    ACTOR_METHODS_MAX = 1000,
+    ACTOR_DURABLE_UNSAID = UINT8_MAX /* as durable as the server can keep actors */
 };
 
 struct actor_policy {
@@ -29,11 +30,13 @@ struct actor_policy {
     uint32_t messages; /* at most so many in a mailbox */
     uint32_t mailbox;  /* bytes of their parameters, at most */
     uint32_t state;    /* bytes of a state, at most */
+    uint8_t durable;   /* enum job_durable: none, or fsync; or ACTOR_DURABLE_UNSAID */
 };
 
 #define ACTOR_POLICY_DEFAULTS                                                                      \
     .retries = 3, .backoff = AO_MS(100), .backoff_max = AO_S(10), .timeout = AO_S(30),             \
-    .idle = AO_S(300), .messages = ACTOR_MESSAGES, .mailbox = ACTOR_MAILBOX, .state = 64 << 10
+    .idle = AO_S(300), .messages = ACTOR_MESSAGES, .mailbox = ACTOR_MAILBOX, .state = 64 << 10,    \
+    .durable = ACTOR_DURABLE_UNSAID
 
 /* What a method of an actor is; 0: it is none. */
 enum actor_method {

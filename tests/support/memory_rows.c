@@ -39,9 +39,9 @@ static size_t copy_spans(struct span **spans, unsigned count, uint8_t *to)
 
 static size_t copy_fixed(struct store_task *t, uint8_t *to)
 {
-    struct span *spans[] = {&t->method,    &t->tenant,      &t->key,       &t->coalesce,
-                            &t->limit_key, &t->rate_key,    &t->params,    &t->after,
-                            &t->after_any, &t->traceparent, &t->tracestate};
+    struct span *spans[] = {&t->method,    &t->tenant,      &t->key,        &t->coalesce,
+                            &t->limit_key, &t->rate_key,    &t->params,     &t->after,
+                            &t->after_any, &t->traceparent, &t->tracestate, &t->actor};
     return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 
@@ -101,6 +101,7 @@ static bool submit_anew(struct memory_row *row, const struct store_task *t)
     now.method = row->task.method;
     now.tenant = row->task.tenant;
     now.params = row->task.params;
+    now.actor = row->task.actor;
     now.created = row->task.created;
     void *block = malloc(copy_fixed(&now, NULL) + 1);
     if (!block)
@@ -372,6 +373,92 @@ static void change_cron(struct memory_rows *m, const struct store_cron *cron)
     }
 }
 
+/* --- Actors --- */
+
+static struct memory_actor *find_actor(const struct memory_rows *m, const struct store_actor *row)
+{
+    for (uint32_t i = 0; i < m->actor_count; i++)
+        if (span_equal(m->actors[i].actor.tenant, row->tenant) &&
+            span_equal(m->actors[i].actor.type, row->type) &&
+            span_equal(m->actors[i].actor.key, row->key))
+            return &m->actors[i];
+    return NULL;
+}
+
+const struct store_actor *memory_rows_actor(const struct memory_rows *m, struct span tenant,
+                                            struct span type, struct span key)
+{
+    const struct memory_actor *a =
+        find_actor(m, &(struct store_actor){.tenant = tenant, .type = type, .key = key});
+    return a ? &a->actor : NULL;
+}
+
+/* Returns the copies; NULL without memory. */
+static void *copy_actor(struct store_actor *a)
+{
+    struct span *spans[] = {&a->tenant, &a->type, &a->key, &a->stopped, &a->state};
+    const unsigned count = sizeof spans / sizeof spans[0];
+    void *block = malloc(copy_spans(spans, count, NULL) + 1);
+    if (block)
+        copy_spans(spans, count, block);
+    return block;
+}
+
+static bool change_actor(struct memory_rows *m, const struct store_actor *row, bool put)
+{
+    struct memory_actor *was = find_actor(m, row), new = {.actor = *row};
+    void *actors = m->actors;
+    if (was) {
+        free(was->block);
+        *was = m->actors[--m->actor_count];
+    }
+    if (!put)
+        return true;
+    bool room = make_room(&actors, m->actor_count, &m->actor_room, sizeof *m->actors);
+    m->actors = actors;
+    new.block = room ? copy_actor(&new.actor) : NULL;
+    if (new.block)
+        m->actors[m->actor_count++] = new;
+    return new.block != NULL;
+}
+
+static bool get_row(const struct memory_rows *m, struct store_op *op)
+{
+    struct store_actor *row = (struct store_actor *)op->row;
+    assert_ptr_equal(op->table, &store_actors);
+    const struct memory_actor *found = find_actor(m, row);
+    op->found = found != NULL;
+    op->bytes = NULL;
+    if (!found)
+        return true;
+    *row = found->actor;
+    op->bytes = copy_actor(row);
+    return op->bytes != NULL;
+}
+
+static void forget_actor_type(struct memory_rows *m, struct span type)
+{
+    for (uint32_t i = 0; i < m->actor_type_count; i++)
+        if (span_equal(m->actor_types[i].type.type, type)) {
+            free(m->actor_types[i].block);
+            m->actor_types[i] = m->actor_types[--m->actor_type_count];
+            return;
+        }
+}
+
+static bool keep_actor_type(struct memory_rows *m, const struct store_actor_type *type)
+{
+    struct memory_actor_type kept = {.type = *type};
+    struct span *spans[] = {&kept.type.type, &kept.type.policy};
+    assert_true(m->actor_type_count < sizeof m->actor_types / sizeof m->actor_types[0]);
+    kept.block = malloc(copy_spans(spans, 2, NULL) + 1);
+    if (!kept.block)
+        return false;
+    copy_spans(spans, 2, kept.block);
+    m->actor_types[m->actor_type_count++] = kept;
+    return true;
+}
+
 void memory_rows_set_back(struct memory_rows *m, uint64_t by)
 {
     for (uint32_t i = 0; i < m->row_count; i++) {
@@ -395,6 +482,12 @@ static bool change_row(struct memory_rows *m, const struct store_table *table, c
         assert_true(put && board->node.len == 1 && board->node.at[0] - 'a' < 4);
         m->node_boards[board->node.at[0] - 'a'] = board->board;
         return true;
+    }
+    if (table == &store_actors)
+        return change_actor(m, row, put);
+    if (table == &store_actor_types) {
+        forget_actor_type(m, ((const struct store_actor_type *)row)->type);
+        return !put || keep_actor_type(m, row);
     }
     if (table == &store_queues)
         forget_queue(m, ((const struct store_queue *)row)->method);
@@ -434,7 +527,12 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
     case STORE_HAND_OVER:
         return true;
     case STORE_GROUP:
+        for (struct store_op *one = op->group.first; one; one = one->next)
+            if (!memory_rows_apply(m, one))
+                return false;
+        return true;
     case STORE_ROW_GET:
+        return get_row(m, op);
     case STORE_ROW_PAGE:
         return false;
     case STORE_COUNT:
@@ -477,6 +575,8 @@ static bool read_table(const struct memory_rows *m, const struct store_reader *r
         good = reader->row(reader->arg, table, &m->holds[i]);
     for (uint32_t i = 0; table == &store_crons && good && i < m->cron_count; i++)
         good = reader->row(reader->arg, table, &m->crons[i].cron);
+    for (uint32_t i = 0; table == &store_actor_types && good && i < m->actor_type_count; i++)
+        good = reader->row(reader->arg, table, &m->actor_types[i].type);
     for (unsigned i = 0; table == &store_node_boards && good && i < 4; i++)
         good = reader->row(
             reader->arg, table,
@@ -517,6 +617,11 @@ void memory_rows_fini(struct memory_rows *m)
         forget_hold(m, m->holds[0].id);
     for (uint32_t i = 0; i < m->cron_count; i++)
         free(m->crons[i].block);
+    for (uint32_t i = 0; i < m->actor_count; i++)
+        free(m->actors[i].block);
+    while (m->actor_type_count > 0)
+        forget_actor_type(m, m->actor_types[0].type.type);
+    free(m->actors);
     free(m->rows);
     free(m->events);
 }

@@ -26,6 +26,16 @@ struct memory_cron {
     void *block;
 };
 
+struct memory_actor {
+    struct store_actor actor; /* spans are copies */
+    void *block;
+};
+
+struct memory_actor_type {
+    struct store_actor_type type; /* likewise */
+    void *block;
+};
+
 struct memory_rows {
     struct memory_row *rows; /* by id */
     uint32_t row_count, row_room;
@@ -44,6 +54,10 @@ struct memory_rows {
     uint64_t last_fence;
     struct memory_cron crons[8];
     uint32_t cron_count;
+    struct memory_actor *actors;
+    uint32_t actor_count, actor_room;
+    struct memory_actor_type actor_types[4];
+    uint32_t actor_type_count;
     uint64_t node_boards[4]; /* of the nodes "a", "b", ...; 0: none was counted */
 };
 
@@ -56,6 +70,8 @@ void memory_rows_raise(struct memory_rows *m);
 
 /* NULL: none. */
 const struct memory_row *memory_rows_find(const struct memory_rows *m, uint64_t id);
+const struct store_actor *memory_rows_actor(const struct memory_rows *m, struct span tenant,
+                                            struct span type, struct span key);
 /* Of those removed too; 0: none. */
 uint64_t memory_rows_last_id(const struct memory_rows *m);
 

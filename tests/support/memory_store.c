@@ -96,6 +96,11 @@ static void load(struct store *s, struct store_op *op)
         drop_chunks(s);
 }
 
+bool store_keeps_actors(const struct store *s)
+{
+    return !s->in_chunks;
+}
+
 bool store_loads_in_chunks(const struct store *s)
 {
     return s->in_chunks;
@@ -111,11 +116,13 @@ static void apply_own(struct store *s, const struct store_op *op)
         s->handed++;
 }
 
-static void apply(struct store *s, struct store_op *op)
+static void apply_one(struct store *s, struct store_op *op)
 {
     bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
     uint8_t need = op->task.durable == DURABLE_FSYNC ? s->require : op->task.durable;
     op->error = s->fenced ? STORE_FENCED : s->error;
+    if (op->error == STORE_OK && op->kind == STORE_GROUP && s->refuses_groups)
+        op->error = STORE_REFUSED;
     if (op->error == STORE_OK && promises && op->task.durable >= DURABLE_FSYNC &&
         need > (uint8_t)s->level)
         op->error = STORE_UNREPLICATED;
@@ -131,6 +138,14 @@ static void apply(struct store *s, struct store_op *op)
         return;
     }
     s->operations++;
+}
+
+/* All members have the outcome of their group. */
+static void apply(struct store *s, struct store_op *op)
+{
+    apply_one(s, op);
+    for (struct store_op *m = op->kind == STORE_GROUP ? op->group.first : NULL; m; m = m->next)
+        m->error = op->error;
 }
 
 static void commit(struct store *s)
@@ -308,6 +323,8 @@ static void drop(struct store_op *op, struct jobs *client)
 {
     if (op->kind == STORE_LOAD)
         store_chunk_free(op->load.chunk);
+    if (op->kind == STORE_ROW_GET && op->error == STORE_OK)
+        free(op->bytes);
     codec_write_free(client, op);
 }
 

@@ -19,6 +19,7 @@ struct store {
     ao_time latency;
     uint32_t most;          /* operations of a commit, but of the last; 0: all pushed by its end */
     enum store_error error; /* of commits from now on */
+    bool refuses_groups;    /* likewise: STORE_REFUSED */
     enum store_level level; /* likewise */
     enum store_level level_most;
     uint8_t require;             /* as in struct store_options */

@@ -1,9 +1,15 @@
 #include "server/jobs/actors/actor_types.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "proto/pack.h"
+#include "proto/reader.h"
 #include "server/jobs/accessors.h"
+#include "server/jobs/actors/commits.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
 #include "server/tasks/registry.h"
 
 /* Where a type of this name is, or has to be. */
@@ -25,6 +31,186 @@ struct actor_type *actor_type_find(const struct actors *actors, struct span name
     uint32_t at = place_of(actors, name);
     bool found = at < actors->type_count && span_equal(actors->types[at]->name, name);
     return found ? actors->types[at] : NULL;
+}
+
+/* --- Rows --- */
+
+/* The numbers of a policy, as a row has them. */
+static const struct {
+    const char *name;
+    size_t at;
+    uint8_t bytes;
+} numbers[] = {
+#define NUMBER(member)                                                                             \
+    {                                                                                              \
+#member, offsetof(struct actor_policy, member), sizeof((struct actor_policy){0}.member)    \
+    }
+    NUMBER(schema),      NUMBER(retries), NUMBER(call_retries), NUMBER(backoff),
+    NUMBER(backoff_max), NUMBER(timeout), NUMBER(idle),         NUMBER(messages),
+    NUMBER(mailbox),     NUMBER(state),   NUMBER(durable),
+#undef NUMBER
+};
+
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static uint64_t get_number(const struct actor_policy *policy, unsigned i)
+{
+    const uint8_t *at = (const uint8_t *)policy + numbers[i].at;
+    if (numbers[i].bytes == 1)
+        return *at;
+    if (numbers[i].bytes == sizeof(uint32_t))
+        return *(const uint32_t *)(const void *)at;
+    return *(const uint64_t *)(const void *)at;
+}
+
+static void set_number(struct actor_policy *policy, unsigned i, uint64_t n)
+{
+    uint8_t *at = (uint8_t *)policy + numbers[i].at;
+    if (numbers[i].bytes == 1)
+        *at = (uint8_t)n;
+    else if (numbers[i].bytes == sizeof(uint32_t))
+        *(uint32_t *)(void *)at = (uint32_t)n;
+    else
+        *(uint64_t *)(void *)at = n;
+}
+
+static void pack_policy(struct pack *p, const struct actor_type *type,
+                        const struct actor_offer *offer)
+{
+    pack_map(p, NUMBERS + 1);
+    for (unsigned i = 0; i < NUMBERS; i++)
+        pack_key_uint(p, numbers[i].name, get_number(&type->policy, i));
+    pack_str(p, "methods");
+    pack_map(p, offer->count);
+    for (uint32_t i = 0; i < offer->count; i++) {
+        pack_span(p, span_behind(offer->methods[i]->name, type->methods.len));
+        pack_uint(p, method_actor(offer->methods[i]));
+    }
+}
+
+/* Without memory the row stays as it was: after a restart the type is as it was offered before. */
+static void pack_type(struct actor_type *type, const struct actor_offer *offer)
+{
+    struct pack p;
+    pack_init(&p);
+    pack_policy(&p, type, offer);
+    struct span now = pack_bytes(&p);
+    if (now.len > 0 && !(type->row && span_equal(blob_bytes(type->row), now))) {
+        blob_unref(type->row);
+        type->row = blob_copy(now);
+        type->unsaved = type->row != NULL;
+        if (type->unsaved && type->actors->started)
+            actor_types_save(type->actors);
+    }
+    pack_fini(&p);
+}
+
+static void row_back(struct jobs *jobs, struct store_op *write)
+{
+    struct actor_type *type = write->owner;
+    journal_notice(jobs, write);
+    blob_unref((struct blob *)(uintptr_t)write->tag);
+    type->unsaved |= write->error != STORE_OK;
+}
+
+static void save(struct actor_type *type)
+{
+    struct jobs *jobs = type->actors->jobs;
+    struct store_op *write = codec_row_new(jobs, STORE_ROW_PUT, &store_actor_types, 0, row_back);
+    if (!write) {
+        journal_try_later(jobs);
+        return;
+    }
+    write->owner = type;
+    write->tag = (uintptr_t)blob_ref(type->row);
+    *(struct store_actor_type *)write->row =
+        (struct store_actor_type){.type = type->name, .policy = blob_bytes(type->row)};
+    type->unsaved = false;
+    store_push(jobs_store(jobs), write);
+}
+
+bool actor_types_save(struct actors *actors)
+{
+    bool any = false;
+    actors->started = true;
+    for (uint32_t i = 0; i < actors->type_count; i++)
+        if (actors->types[i]->unsaved) {
+            save(actors->types[i]);
+            any = true;
+        }
+    return any;
+}
+
+static bool read_one_number(struct reader *r, struct span name, struct actor_policy *policy)
+{
+    uint64_t n;
+    if (!read_uint(r, &n))
+        return false;
+    for (unsigned i = 0; i < NUMBERS; i++)
+        if (span_is(name, numbers[i].name))
+            set_number(policy, i, n);
+    return true;
+}
+
+/* Its methods are in the registry from now on, as a worker's that is away.  Returns how many. */
+static uint32_t read_methods(struct actors *actors, struct span type, struct reader *r,
+                             struct method **methods)
+{
+    struct registry *registry = jobs_options(actors->jobs)->registry;
+    char name[ACTOR_METHOD_MAX];
+    uint32_t pairs, count = 0;
+    struct span one;
+    uint64_t is;
+    if (!read_map(r, &pairs) || pairs > ACTOR_METHODS_MAX)
+        return 0;
+    for (; pairs > 0 && read_text(r, &one) && read_uint(r, &is); pairs--) {
+        int len = snprintf(name, sizeof name, "%.*s.%.*s", (int)type.len, (const char *)type.at,
+                           (int)one.len, (const char *)one.at);
+        if (len >= (int)sizeof name || !registry_may_name(span_text(name)) ||
+            registry_intern(registry, span_text(name), &methods[count]) != ERGON_OK)
+            continue;
+        method_set_actor(methods[count++], (unsigned)is);
+    }
+    return count;
+}
+
+static bool read_policy(struct actors *actors, const struct store_actor_type *row,
+                        struct actor_offer *offer, struct method **methods)
+{
+    struct reader r = reader_of(row->policy);
+    struct span name;
+    uint32_t pairs;
+    if (!read_map(&r, &pairs))
+        return false;
+    for (; pairs > 0 && read_text(&r, &name); pairs--)
+        if (span_is(name, "methods"))
+            offer->count = read_methods(actors, row->type, &r, methods);
+        else if (!read_one_number(&r, name, &offer->policy))
+            return false;
+    return pairs == 0;
+}
+
+bool actor_types_recover(struct actors *actors, const struct store_actor_type *row,
+                         const char **fault)
+{
+    struct actor_offer offer = {.type = row->type, .policy = {ACTOR_POLICY_DEFAULTS}};
+    if ((*fault = row_check_actor_type(row)))
+        return false;
+    if (!registry_may_name(row->type) || actor_type_find(actors, row->type))
+        return true; /* of a module, which has offered it */
+    struct method **methods = calloc(ACTOR_METHODS_MAX, sizeof *methods);
+    if (!methods)
+        return false;
+    offer.methods = methods;
+    bool good = read_policy(actors, row, &offer, methods);
+    if (!good)
+        *fault = "its policy is none";
+    else
+        good = actor_type_offered(actors, &offer);
+    if (good)
+        actor_type_find(actors, row->type)->unsaved = false;
+    free(methods);
+    return good;
 }
 
 /* --- Offers --- */
@@ -59,12 +245,36 @@ static struct actor_type *make(struct actors *actors, struct span name)
     return type;
 }
 
+/* How durable actors are of whose type nothing is said. */
+static uint8_t usual_level(const struct actors *actors)
+{
+    (void)actors;
+    return DURABLE_NONE;
+}
+
+/* They were in memory alone until now. */
+static void save_all(struct actor_type *type)
+{
+    const struct hash_table *all = &type->actors->by_name;
+    for (size_t at = 0; at < all->size; at++)
+        for (struct hash_link *link = all->buckets[at]; link; link = link->next) {
+            struct actor *a = (struct actor *)link;
+            if (a->type == type && actor_is_there(a))
+                commits_save(a);
+        }
+}
+
 bool actor_type_offered(struct actors *actors, const struct actor_offer *offer)
 {
     struct actor_type *type = actor_type_find(actors, offer->type);
     if (!type && !(type = make(actors, offer->type)))
         return false;
+    uint8_t was = type->policy.durable;
     type->policy = offer->policy;
+    if (type->policy.durable == ACTOR_DURABLE_UNSAID)
+        type->policy.durable = usual_level(actors);
+    if (was == DURABLE_NONE && type->policy.durable != DURABLE_NONE)
+        save_all(type);
     type->of_messages = (struct job_policy)JOB_POLICY_UNSAID;
     type->of_messages.backoff = offer->policy.backoff;
     type->of_messages.backoff_max = offer->policy.backoff_max;
@@ -72,6 +282,8 @@ bool actor_type_offered(struct actors *actors, const struct actor_offer *offer)
         if (method_actor(offer->methods[i]) & ACTOR_STEP)
             type->step = offer->methods[i];
     actors_await(type);
+    if (type->policy.durable != DURABLE_NONE || type->row)
+        pack_type(type, offer);
     return true;
 }
 
@@ -90,6 +302,7 @@ void actor_types_fini(struct actors *actors)
     for (uint32_t i = 0; i < actors->type_count; i++) {
         ao_deactivate(&actors->types[i]->timer);
         ao_fini(&actors->types[i]->timer);
+        blob_unref(actors->types[i]->row);
         free(actors->types[i]);
     }
     free(actors->types);

@@ -6,14 +6,23 @@
 #define ERGON_JOBS_ACTOR_TYPES_H
 
 #include "server/jobs/actors/actors.h"
+#include "server/store/store.h"
 
 /* Takes up the types of the registry's modules, which are there before the jobs.  False without
  * memory. */
 bool actor_types_init(struct actors *actors);
 void actor_types_fini(struct actors *actors); /* all actors are gone */
 
-/* False without memory. */
+/* One that does not say how durable it is becomes as durable as the server can keep it.  False
+ * without memory. */
 bool actor_type_offered(struct actors *actors, const struct actor_offer *offer);
+/* Writes the policies of durable types that are not in the store as they are.  False: there are
+ * none. */
+bool actor_types_save(struct actors *actors);
+/* A row of the store: the type and its methods are known from now on, unless a module has offered
+ * it.  As `recover` of struct subsystem_rows. */
+bool actor_types_recover(struct actors *actors, const struct store_actor_type *row,
+                         const char **fault);
 /* NULL: there is none. */
 struct actor_type *actor_type_find(const struct actors *actors, struct span name);
 

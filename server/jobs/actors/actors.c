@@ -19,6 +19,12 @@ enum actor_stage actor_stage(const struct actor *a)
     return more && (more->head || more->out > 0) ? ACTOR_ACTIVE : ACTOR_SLEEPING;
 }
 
+struct span message_actor(const struct job *job)
+{
+    const struct actor *a = job_message(job)->actor;
+    return a ? actor_name(a) : (struct span){0};
+}
+
 /* --- By name --- */
 
 static uint64_t hash_of(const struct actors *actors, struct span tenant, struct span name)
@@ -67,6 +73,22 @@ void actors_await(struct actor_type *type)
         ao_sleep_until(&type->timer, type->first->since + type->policy.idle);
 }
 
+static void remove_idle(struct actor *a);
+
+/* One that jobs refer to stays by its name. */
+static void leave_memory(struct actor *a)
+{
+    if (a->jobs == 0) {
+        actor_forget(a);
+        return;
+    }
+    remove_idle(a);
+    actor_set_state(a, NULL, 0);
+    a->version = 0;
+    a->residence = ACTOR_AWAY;
+    weigh(a, bytes_of(a));
+}
+
 /* Of many that became idle together some go in each step. */
 static enum ao_verdict idle_step(struct ao *self)
 {
@@ -77,7 +99,7 @@ static enum ao_verdict idle_step(struct ao *self)
         if (budget-- == 0)
             return AO_AGAIN;
         else
-            actor_forget(type->first);
+            leave_memory(type->first);
     if (!type->first)
         return AO_DONE;
     ao_sleep_until(self, type->first->since + type->policy.idle);
@@ -122,6 +144,7 @@ static struct actor *make(struct actors *actors, struct actor_type *type, struct
         return NULL;
     a->type = type;
     a->tenant = tenant;
+    a->residence = actor_is_durable(a) ? ACTOR_AWAY : ACTOR_HERE;
     a->name_len = (uint8_t)name.len;
     memcpy(a->name, name.at, name.len);
     a->by_name.hash = hash_of(actors, tenant->name, name);
@@ -131,6 +154,13 @@ static struct actor *make(struct actors *actors, struct actor_type *type, struct
     counter_add(&actors->shown, 1);
     weigh(a, bytes_of(a));
     return a;
+}
+
+struct actor *actor_recovered(struct actors *actors, struct actor_type *type, struct tenant *tenant,
+                              struct span name)
+{
+    struct actor *a = actor_find(actors, tenant->name, name);
+    return a ? a : make(actors, type, tenant, name);
 }
 
 struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
@@ -183,28 +213,41 @@ static void count_active(struct actor *a)
     }
 }
 
-static bool needs_more(const struct actor_more *more)
+static bool needs_more(const struct actor *a, const struct actor_more *more)
 {
     return more->head || more->waiting.count > 0 || more->step || more->is_listed ||
-           more->out > 0 || more->stopped;
+           more->out > 0 || more->stopped || more->turn || more->act || more->ops ||
+           more->reads.count > 0 || more->again || a->residence == ACTOR_COMES;
+}
+
+bool actor_is_there(const struct actor *a)
+{
+    return a && (a->version > 0 || (a->more && needs_more(a, a->more)));
+}
+
+/* It can leave memory, as soon as it has been so for long enough. */
+static bool is_idle(const struct actor *a)
+{
+    return !a->more && !a->unsaved && (a->jobs == 0 || actor_is_durable(a)) &&
+           a->residence == ACTOR_HERE;
 }
 
 void actor_settle(struct actor *a)
 {
     count_active(a);
-    if (a->more && !needs_more(a->more)) {
+    if (a->more && !needs_more(a, a->more)) {
         free(a->more);
         a->more = NULL;
     }
-    bool idle = !a->more && a->jobs == 0;
-    if (!idle) {
-        remove_idle(a);
-    } else if (a->version == 0) {
+    bool empty = a->version == 0 || a->residence != ACTOR_HERE;
+    if (!a->more && a->jobs == 0 && empty) {
         actor_forget(a);
         return;
-    } else if (!a->idle) {
-        add_idle(a);
     }
+    if (!is_idle(a))
+        remove_idle(a);
+    else if (!a->idle)
+        add_idle(a);
     weigh(a, bytes_of(a));
 }
 

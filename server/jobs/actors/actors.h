@@ -9,8 +9,10 @@
  *     takes              it ended well: its changes become the actor's
  *     ended              it leaves its place, and the next is the head
  *
- * An actor is made by the first message to it, and is kept in memory alone.  It goes when it has
- * been idle for as long as its type says, unless it is stopped, stepped, or a job names it.
+ * An actor is made by the first message to it.  It goes when it has been idle for as long as its
+ * type says, unless it is stopped, stepped, or a job names it.  One of a durable type has a row in
+ * the store, from its first change on: it only leaves memory then, and comes back by its name
+ * (loads.h).  What changes it is seen when it is on disk (commits.h).
  *
  * A type with a method `step` is stepped while it is not stopped: the step is one more message,
  * which nobody sends, and which joins the mailbox again and again, or sleeps.
@@ -25,7 +27,9 @@
 #include "server/tasks/actor_offer.h"
 #include "server/tasks/turn.h"
 
+struct actor_write;
 struct jobs;
+struct operation;
 
 struct actor_type {
     struct actors *actors;
@@ -36,6 +40,8 @@ struct actor_type {
     struct actor *first, *last;      /* idle, by the time when that began */
     uint64_t count, active, stopped; /* actors */
     struct span name, methods;       /* "cart"; "cart.", with which those of its methods begin */
+    struct blob *row;                /* its policy, packed; NULL: it is not durable */
+    bool unsaved;                    /* the store does not have that */
 };
 
 /* What an actor has that nothing happens to does not need. */
@@ -52,6 +58,21 @@ struct actor_more {
     uint32_t out;        /* attempts that have not returned, but of methods that read */
     char *stopped;       /* why it is; malloc'ed; NULL: it is not */
     uint64_t stopped_at; /* Unix ns */
+    /* --- Of one that is durable --- */
+    struct actor_write *turn; /* what the last turn changed, until it is on disk; NULL: nothing */
+    struct actor_write *act;  /* under way, of an operation; NULL: none */
+    struct operation *ops;    /* that wait for the load, or for these; the first is the oldest */
+    struct job_list reads;    /* that wait for the load */
+    LIST_ENTRY(actor_more) by_again; /* while `again`: a load or a write that failed */
+    bool again;
+};
+
+/* Where the state is.  Of an actor that is not durable it is always here. */
+enum actor_residence {
+    ACTOR_HERE,
+    ACTOR_AWAY,   /* in the store, if it has one */
+    ACTOR_COMES,  /* its load is under way */
+    ACTOR_UNREAD, /* its load failed, and is tried again */
 };
 
 struct actor {
@@ -67,6 +88,8 @@ struct actor {
     uint32_t jobs;           /* that name it, and operations that wait at it */
     uint32_t weighed;        /* bytes that its tenant is charged */
     bool idle;
+    uint8_t residence; /* enum actor_residence */
+    bool unsaved;      /* durable: its row is not as it is */
     uint8_t name_len;
     uint8_t name[];
 };
@@ -79,6 +102,8 @@ struct actors {
     uint32_t type_count;
     struct actor_more *steps; /* that are to be submitted, by next_step */
     bool submits;             /* a step of the actors' own is being submitted */
+    bool started;             /* the store takes writes */
+    LIST_HEAD(, actor_more) again;
     counter shown, shown_bytes;
 };
 
@@ -86,6 +111,21 @@ static inline struct span actor_name(const struct actor *a)
 {
     return span_of(a->name, a->name_len);
 }
+
+/* Is its state kept in the store? */
+static inline bool actor_is_durable(const struct actor *a)
+{
+    return a->type->policy.durable != DURABLE_NONE;
+}
+
+/* "42" of "cart/42". */
+static inline struct span actor_key(const struct actor *a)
+{
+    return span_behind(actor_name(a), a->type->name.len + 1);
+}
+
+/* Is there anything of it but its name, which messages that are kept refer to? */
+bool actor_is_there(const struct actor *a);
 
 enum actor_stage { ACTOR_ACTIVE, ACTOR_SLEEPING, ACTOR_STOPPED };
 enum actor_stage actor_stage(const struct actor *a);
@@ -96,6 +136,9 @@ struct actor *actor_find(const struct actors *actors, struct span tenant, struct
 /* Found, or made; it goes again by actor_settle().  NULL: BUSY, MEMORY, and a text. */
 struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
                         struct span name, struct refusal *why);
+/* Likewise, of a job that is read back, for which no room is made.  NULL without memory. */
+struct actor *actor_recovered(struct actors *actors, struct actor_type *type, struct tenant *tenant,
+                              struct span name);
 /* Its extras, made if there are none; NULL without memory. */
 struct actor_more *actor_more(struct actor *a);
 /* Something of it has changed: whether it is idle, or goes, and what it weighs. */
@@ -111,24 +154,11 @@ void actor_leave(struct actor *a, struct job *job);
 extern const struct ao_class actors_idle_class;
 void actors_await(struct actor_type *type);
 
-/* --- The mailbox (messages.c) --- */
+/* --- The hooks (messages.c) --- */
 
 void messages_hook(struct actors *actors); /* set-up */
 void messages_end(struct actors *actors);  /* jobs name no actor any more */
-/* Nobody has its turn: the next message has. */
-void messages_go_on(struct actor *a);
-/* Calls that wait are answered STOPPED; other messages wait, and what runs goes on.  A stopped
- * actor gets the new reason.  False without memory. */
-bool actor_stop(struct actor *a, struct span why);
-/* True: it was stopped, or was not stepped, and is now. */
-bool actor_start(struct actor *a);
-/* Its step is due now, if it sleeps. */
-bool actor_wake(struct actor *a);
-/* State, mailbox and step are forgotten; what runs is fenced. */
-void actor_drop(struct actor *a);
+
 /* `next` of a page of actor.list: the last actor of that page.  False: it is none. */
 bool actor_cursor_read(struct span cursor, struct span *name, struct span *tenant);
-/* When its step is due; 0: it has none, or that does not sleep; AO_NEVER: when it is woken. */
-ao_time actor_next(const struct actor *a);
-
 #endif

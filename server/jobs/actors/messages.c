@@ -8,8 +8,12 @@
 #include "proto/job_options.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/commits.h"
+#include "server/jobs/actors/loads.h"
+#include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/core/names.h"
+#include "server/jobs/jobs.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
@@ -27,12 +31,6 @@ static struct message *message_of(const struct job *job)
     struct message *m = job_message(job);
     assert(m && m->actor);
     return m;
-}
-
-struct span message_actor(const struct job *job)
-{
-    const struct actor *a = job_message(job)->actor;
-    return a ? actor_name(a) : (struct span){0};
 }
 
 static const void *find(void *arg, struct span tenant, struct span name)
@@ -70,15 +68,36 @@ static enum ergon_error check_names(const struct actors *actors, const struct jo
     return ERGON_OK;
 }
 
-static enum ergon_error check_options(const struct actors *actors, const struct job *job,
+static bool said(const struct job_spec *spec, enum job_option_id option)
+{
+    return spec->said & 1u << option;
+}
+
+/* What nothing is said of is as durable as its type; a caller would learn of a failure. */
+static uint8_t durable_of(const struct job *job, const struct job_spec *spec,
+                          const struct actor_type *type)
+{
+    uint8_t level = type->policy.durable;
+    if (level == DURABLE_NONE || said(spec, JOB_OPTION_durable))
+        return spec->durable;
+    if (method_actor(job->queue->method) & ACTOR_STEP)
+        return DURABLE_ASYNC;
+    return spec->calls ? DURABLE_NONE : level;
+}
+
+static enum ergon_error check_options(const struct actors *actors, struct job *job,
                                       const struct job_spec *spec, char *text, size_t size)
 {
+    const struct actor_type *type = actor_type_find(actors, actor_type_of_name(spec->actor));
     bool is_step = method_actor(job->queue->method) & ACTOR_STEP;
-    if (spec->durable != DURABLE_NONE)
+    job->durable = durable_of(job, spec, type);
+    if (type->policy.durable == DURABLE_NONE && job->durable != DURABLE_NONE)
         return REFUSE(ERGON_E_BAD_PARAMS,
                       "the actor \"%.*s\" is kept in memory alone: `durable` "
                       "of a message can only be \"none\"",
                       SHOWN(spec->actor));
+    if (job->durable != DURABLE_NONE && !jobs_take_level(actors->jobs, job->durable))
+        return REFUSE(ERGON_E_STORE, "%s", jobs_level_trouble(actors->jobs, job->durable));
     if (is_step && !actors->submits)
         return REFUSE(ERGON_E_BAD_PARAMS,
                       "nobody sends \"%.*s\": actor.wake lets the next step "
@@ -108,21 +127,24 @@ static enum ergon_error check_room(const struct actor *a, const struct job *job,
     return ERGON_OK;
 }
 
-static bool said(const struct job_spec *spec, enum job_option_id option)
+/* What it is by its actor and its method. */
+static void belong(struct job *job, struct actor *a, unsigned is)
 {
-    return spec->said & 1u << option;
+    struct message *m = job_message(job);
+    m->actor = a;
+    a->jobs++;
+    m->policy = &a->type->of_messages;
+    m->reads = is & ACTOR_READS;
+    m->is_step = is & ACTOR_STEP;
+    if (job->more)
+        job->more->key.of = job->more->coalesce.of = a;
 }
 
 static void fill(struct job *job, const struct job_spec *spec, struct actor *a)
 {
     struct message *m = job_message(job);
-    struct actor_type *type = a->type;
-    unsigned is = method_actor(job->queue->method);
-    m->actor = a;
-    a->jobs++;
-    m->policy = &type->of_messages;
-    m->reads = is & ACTOR_READS;
-    m->is_step = is & ACTOR_STEP;
+    const struct actor_type *type = a->type;
+    belong(job, a, method_actor(job->queue->method));
     m->calls = spec->calls;
     if (!said(spec, JOB_OPTION_timeout))
         job->timeout = type->policy.timeout;
@@ -130,7 +152,6 @@ static void fill(struct job *job, const struct job_spec *spec, struct actor *a)
         job->retries = m->calls ? type->policy.call_retries : type->policy.retries;
     if (!job->more)
         return;
-    job->more->key.of = job->more->coalesce.of = a;
     if (!said(spec, JOB_OPTION_backoff))
         job->more->policy.backoff = type->policy.backoff;
     if (!said(spec, JOB_OPTION_backoff_max))
@@ -171,8 +192,47 @@ static void forgotten(void *arg, struct job *job)
     m->actor = NULL;
     if (!a)
         return;
+    commits_leave(a, job);
     a->jobs--;
     actor_settle(a);
+}
+
+/* --- Messages that are read back --- */
+
+/* Workers offer it again soon, and say how it is kept. */
+static struct actor_type *type_of(struct actors *actors, struct span name)
+{
+    static const struct actor_policy unknown = {ACTOR_POLICY_DEFAULTS};
+    struct actor_offer offer = {.type = actor_type_of_name(name), .policy = unknown};
+    struct actor_type *type = actor_type_find(actors, offer.type);
+    if (!type && actor_type_offered(actors, &offer))
+        type = actor_type_find(actors, offer.type);
+    return type;
+}
+
+static bool recovered(void *arg, struct job *job, struct span name)
+{
+    struct actors *actors = arg;
+    struct actor_type *type = type_of(actors, name);
+    struct actor *a = type ? actor_recovered(actors, type, job->tenant, name) : NULL;
+    const struct method *m = registry_find(jobs_options(actors->jobs)->registry, job->queue->name);
+    if (a)
+        belong(job, a, m ? method_actor(m) : 0);
+    return a != NULL;
+}
+
+/* A retry keeps its place; a step that sleeps has none, but it is the actor's. */
+static void resumes(void *arg, struct job *job, bool begun)
+{
+    struct message *m = message_of(job);
+    struct actor_more *more = m->is_step || (begun && !m->reads) ? actor_more(m->actor) : NULL;
+    (void)arg;
+    if (!more)
+        return;
+    if (m->is_step && !more->step)
+        more->step = job;
+    if (begun && !m->placed)
+        mailbox_place(m->actor, job);
 }
 
 /* --- Places --- */
@@ -184,30 +244,31 @@ static void put_off(struct actor *a, struct job *job)
     job_set_state(table, job, JOB_DELAYED, JOB_WHY_DELAY);
 }
 
-static bool wait(struct actor *a, struct job *job, enum job_reason reason)
+/* It needs the actor's state: true, it is here. */
+static bool is_here(struct actor *a, const struct job *job)
 {
-    job_set_state(scheduler_of(a)->table, job, JOB_WAITING, reason);
-    return false;
-}
-
-static void place(struct actor *a, struct job *job)
-{
-    struct actor_more *more = a->more;
-    message_of(job)->placed = true;
-    more->bytes += job->params_len;
-    if (!more->head && more->waiting.count == 0) {
-        more->head = job;
-        return;
-    }
-    job->arrival = ++scheduler_of(a)->arrivals;
-    job_list_push(&more->waiting, job);
+    bool waits = a->residence == ACTOR_UNREAD && !job_message(job)->calls;
+    if (a->residence != ACTOR_HERE && !waits)
+        loads_begin(a);
+    return a->residence == ACTOR_HERE;
 }
 
 static bool joins_read(struct actor *a, struct job *job)
 {
+    struct actor_more *more;
+    if (a->residence != ACTOR_HERE) {
+        if (!(more = actor_more(a))) {
+            put_off(a, job);
+            return false;
+        }
+        job->arrival = ++scheduler_of(a)->arrivals;
+        job_list_push(&more->reads, job);
+        is_here(a, job);
+        return mailbox_wait(a, job, JOB_WHY_LOADING);
+    }
     if (!a->more || !a->more->stopped)
         return true;
-    wait(a, job, JOB_WHY_STOPPED); /* it may have ended before: only an open job ends */
+    mailbox_wait(a, job, JOB_WHY_STOPPED); /* it may have ended before: only an open job ends */
     job_end(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STOPPED), a->more->stopped);
     return false;
 }
@@ -227,26 +288,26 @@ static bool joins(void *arg, struct job *job)
     if (m->is_step && !steps_adopt(a, job))
         return false;
     if (!m->placed)
-        place(a, job);
+        mailbox_place(a, job);
     else if (more->head != job && !job->list) /* it was taken out, and goes back */
         job_list_insert(&more->waiting, job, NULL);
-    if (!m->is_step)
+    if (!m->is_step && a->residence == ACTOR_HERE)
         steps_want(a, 0);
     actor_settle(a);
-    if (more->head != job)
-        return wait(a, job, JOB_WHY_ACTOR);
+    if (more->head != job) {
+        if (m->calls)
+            is_here(a, job);
+        return mailbox_wait(a, job, JOB_WHY_ACTOR);
+    }
+    if (!is_here(a, job))
+        return mailbox_wait(a, job, JOB_WHY_LOADING);
+    if (more->turn && commits_is_of(a, job)) {
+        job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
+        return false;
+    }
     if (more->stopped)
-        return wait(a, job, JOB_WHY_STOPPED);
-    return more->out == 0 || wait(a, job, JOB_WHY_OVERRUN);
-}
-
-void messages_go_on(struct actor *a)
-{
-    struct job *job;
-    if (!a->more || a->more->head || !(job = job_list_pop(&a->more->waiting)))
-        return;
-    a->more->head = job;
-    job_schedule(scheduler_of(a), job, false);
+        return mailbox_wait(a, job, JOB_WHY_STOPPED);
+    return more->out == 0 || mailbox_wait(a, job, JOB_WHY_OVERRUN);
 }
 
 static void ended(void *arg, struct job *job)
@@ -256,10 +317,12 @@ static void ended(void *arg, struct job *job)
     (void)arg;
     if (!a->more)
         return;
-    if (m->is_step && a->more->step == job && !steps_ended(a, job))
-        actor_stop(a, span_text("its step was cancelled"));
+    commits_leave(a, job);
+    if (m->is_step && a->more->step == job && !steps_ended(a, job) &&
+        actor_stop(a, span_text("its step was cancelled")) && actor_is_durable(a))
+        commits_save(a);
     actor_leave(a, job);
-    messages_go_on(a);
+    mailbox_go_on(a);
     actor_settle(a);
 }
 
@@ -289,8 +352,10 @@ static struct attempt_turn *begins(void *arg, struct job *job)
 static void drop_turn(struct message *m, struct attempt_turn *turn)
 {
     struct attempt_turn **at = &m->turns;
-    while (*at != turn)
+    while (*at && *at != turn)
         at = &(*at)->next;
+    if (!*at)
+        return; /* its changes are being written: commits.h */
     *at = turn->next;
     turn_free(turn);
 }
@@ -329,15 +394,6 @@ static bool has_room(const struct actor *a, const struct turn_changes *c, char *
                                          size) == ERGON_OK;
 }
 
-static void take_state(struct actor *a, struct turn_changes *c)
-{
-    if (c->state)
-        actor_set_state(a, c->state, c->schema);
-    else if (c->drops && a->state)
-        actor_set_state(a, NULL, 0);
-    c->state = NULL;
-}
-
 static enum message_verdict takes(void *arg, struct job *job, struct attempt_turn *turn, char *text,
                                   size_t size)
 {
@@ -349,21 +405,25 @@ static enum message_verdict takes(void *arg, struct job *job, struct attempt_tur
         return MESSAGE_ENDS;
     if (!has_room(a, c, text, size))
         return MESSAGE_BAD;
+    if (commits_wants(a, c))
+        return commits_begin(a, job, turn, text, size);
     if (c->stops && !actor_stop(a, span_text(c->stop))) {
         snprintf(text, size, "there is no memory to stop it");
         return MESSAGE_BAD;
     }
-    take_state(a, c);
-    if (!m->is_step) {
-        steps_change(a, c);
-        return MESSAGE_ENDS;
-    }
-    if (a->more->stopped || job->attempt >= STEP_ATTEMPTS)
-        return MESSAGE_ENDS;
-    actor_leave(a, job);
-    messages_go_on(a);
-    steps_again(a, job, c);
-    return MESSAGE_GOES_ON;
+    return mailbox_apply(a, job, c);
+}
+
+static enum message_write writes(void *arg, struct job *job, struct store_op **with)
+{
+    (void)arg;
+    return commits_row(message_of(job)->actor, job, with);
+}
+
+static void writes_alone(void *arg, struct job *job)
+{
+    (void)arg;
+    commits_alone(message_of(job)->actor, job);
 }
 
 void messages_hook(struct actors *actors)
@@ -375,6 +435,10 @@ void messages_hook(struct actors *actors)
                                                                     .begins = begins,
                                                                     .undone = undone,
                                                                     .takes = takes,
+                                                                    .writes = writes,
+                                                                    .writes_alone = writes_alone,
+                                                                    .recovered = recovered,
+                                                                    .resumes = resumes,
                                                                     .back = back,
                                                                     .ended = ended,
                                                                     .forgotten = forgotten};
@@ -387,107 +451,8 @@ void messages_end(struct actors *actors)
         if (!m || !m->actor)
             continue;
         struct actor *a = m->actor;
-        if (a->more && job->list == &a->more->waiting)
+        if (a->more && (job->list == &a->more->waiting || job->list == &a->more->reads))
             job_list_remove(job);
         m->actor = NULL;
     }
-}
-
-/* --- Stopped, started, dropped --- */
-
-static void end_stopped(struct actor *a, struct job *job)
-{
-    job_end(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STOPPED), a->more->stopped);
-}
-
-/* The head waits for the start, if no attempt of it has begun. */
-static void hold_head(struct actor *a, struct job *head)
-{
-    struct scheduler *s = scheduler_of(a);
-    bool runs = job_state_runs((enum job_state)head->state);
-    if (!job_is_open(head) || (runs && !(head->attempt_task && out_recall(s, head))))
-        return;
-    if (message_of(head)->calls) {
-        end_stopped(a, head);
-    } else if (head->state != JOB_DELAYED) { /* else joins() sees it when it is due */
-        job_unplace(s, head);
-        wait(a, head, JOB_WHY_STOPPED);
-    }
-}
-
-static void end_callers(struct actor *a)
-{
-    struct job *next;
-    for (struct job *job = a->more->waiting.first; job; job = next) {
-        next = job->next;
-        if (message_of(job)->calls)
-            end_stopped(a, job);
-    }
-}
-
-bool actor_stop(struct actor *a, struct span why)
-{
-    struct actor_more *more = actor_more(a);
-    char *copy = more ? malloc(why.len + 1) : NULL;
-    if (!copy)
-        return false;
-    if (why.len > 0)
-        memcpy(copy, why.at, why.len);
-    copy[why.len] = '\0';
-    if (!more->stopped)
-        a->type->stopped++;
-    free(more->stopped);
-    more->stopped = copy;
-    more->stopped_at = table_wall(scheduler_of(a)->table);
-    steps_stop(a);
-    if (more->head)
-        hold_head(a, more->head);
-    end_callers(a);
-    actor_settle(a);
-    return true;
-}
-
-/* False: it was not stopped. */
-static bool unstop(struct actor *a)
-{
-    if (!a->more->stopped)
-        return false;
-    free(a->more->stopped);
-    a->more->stopped = NULL;
-    a->type->stopped--;
-    return true;
-}
-
-bool actor_start(struct actor *a)
-{
-    bool was_stopped = a->more && unstop(a);
-    bool steps = steps_want(a, 0);
-    struct job *head = was_stopped ? a->more->head : NULL;
-    if (head && head->state == JOB_WAITING && head->reason == JOB_WHY_STOPPED)
-        job_schedule(scheduler_of(a), head, false);
-    actor_settle(a);
-    return was_stopped || steps;
-}
-
-static void cancel(struct actor *a, struct job *job)
-{
-    job_mark(job, JOB_CANCEL);
-    job_end(scheduler_of(a), job, JOB_CANCELLED, NULL, NULL);
-}
-
-void actor_drop(struct actor *a)
-{
-    struct job *job;
-    actor_set_state(a, NULL, 0);
-    a->version = 0;
-    steps_stop(a);
-    if (a->more) {
-        unstop(a);
-        a->more->step = NULL; /* if it runs, it is the head */
-        while ((job = a->more->waiting.first))
-            cancel(a, job);
-        if ((job = a->more->head))
-            cancel(a, job);
-    }
-    actor_settle(a);
 }

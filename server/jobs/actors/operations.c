@@ -7,6 +7,9 @@
 #include "base/figure.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/commits.h"
+#include "server/jobs/actors/loads.h"
+#include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
@@ -30,21 +33,19 @@ static void meet(struct operation *op, const struct actor *a)
     op->met_others |= !is_own;
 }
 
-/* Is there anything of it but its name, which messages that are kept refer to? */
-static bool is_there(const struct actor *a)
-{
-    return a && (a->version > 0 || a->more);
-}
-
-/* NULL: the operation was answered NOT_FOUND, also for one that the caller may not see. */
+/* NULL: the operation waits for the actor's load, and is served again then; or it was answered
+ * NOT_FOUND, also for one that the caller may not see. */
 static struct actor *find(struct jobs *jobs, struct operation *op)
 {
     const struct actor_arguments *args = &op->actor;
     struct span tenant = args->tenant.len > 0 ? args->tenant : op->tenant;
     jobs_worked(jobs, SERVE_WORK);
-    struct actor *a = actor_find(jobs->actors, tenant, args->name);
     const struct rights_object object = {.tenant = tenant, .key = args->name};
-    if (is_there(a) && operation_may_object(op, &object)) {
+    bool may = operation_may_object(op, &object);
+    if (may && loads_await(jobs->actors, tenant, args->name, op))
+        return NULL;
+    struct actor *a = actor_find(jobs->actors, tenant, args->name);
+    if (may && actor_is_there(a)) {
         meet(op, a);
         return a;
     }
@@ -210,12 +211,25 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
 
 /* --- actor.start, stop, wake, drop --- */
 
-static void answer_stage(struct operation *op, enum actor_stage stage)
+static void pack_stage(struct operation *op, enum actor_stage stage)
 {
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 1);
     pack_key_str(&op->reply.result, "stage", actor_stage_names[stage]);
+}
+
+static void answer_stage(struct operation *op, enum actor_stage stage)
+{
+    pack_stage(op, stage);
     operation_finish(op);
+}
+
+static void started(struct actor *a, struct operation *op)
+{
+    if (op->actor.reset)
+        actor_set_state(a, NULL, 0);
+    actor_start(a);
+    answer_stage(op, actor_stage(a));
 }
 
 static void serve_start(struct jobs *jobs, struct operation *op)
@@ -223,10 +237,28 @@ static void serve_start(struct jobs *jobs, struct operation *op)
     struct actor *a = find(jobs, op);
     if (!a)
         return;
-    if (op->actor.reset)
-        actor_set_state(a, NULL, 0);
-    actor_start(a);
+    bool changes = op->actor.reset || (a->more && a->more->stopped);
+    if (!actor_is_durable(a) || !changes)
+        started(a, op);
+    else if (commits_may_act(a, op))
+        commits_act(a, &(struct actor_act){
+                           .op = op, .done = started, .starts = true, .resets = op->actor.reset});
+}
+
+static void stopped(struct actor *a, struct operation *op)
+{
     answer_stage(op, actor_stage(a));
+}
+
+static void stop_durable(struct actor *a, struct operation *op, struct span reason)
+{
+    if (!commits_may_act(a, op))
+        return;
+    char *copy = strndup((const char *)reason.at, reason.len);
+    if (copy)
+        commits_act(a, &(struct actor_act){.op = op, .done = stopped, .stopped = copy});
+    else
+        operation_refuse_plain(op, ERGON_E_MEMORY);
 }
 
 static void serve_stop(struct jobs *jobs, struct operation *op)
@@ -235,7 +267,11 @@ static void serve_stop(struct jobs *jobs, struct operation *op)
     struct actor *a = find(jobs, op);
     if (!a)
         return;
-    if (actor_stop(a, reason.len > 0 ? reason : span_text("by actor.stop")))
+    if (reason.len == 0)
+        reason = span_text("by actor.stop");
+    if (actor_is_durable(a))
+        stop_durable(a, op, reason);
+    else if (actor_stop(a, reason))
         answer_stage(op, ACTOR_STOPPED);
     else
         operation_refuse_plain(op, ERGON_E_MEMORY);
@@ -250,13 +286,28 @@ static void serve_wake(struct jobs *jobs, struct operation *op)
     answer_stage(op, actor_stage(a));
 }
 
+static void dropped(struct actor *a, struct operation *op)
+{
+    bool durable = actor_is_durable(a);
+    struct jobs *jobs = a->type->actors->jobs;
+    commits_drop(a);
+    actor_drop(a); /* it may be gone */
+    pack_stage(op, ACTOR_SLEEPING);
+    if (durable)
+        sync_answer(jobs, op); /* its messages have rows, too */
+    else
+        operation_finish(op);
+}
+
 static void serve_drop(struct jobs *jobs, struct operation *op)
 {
     struct actor *a = find(jobs, op);
     if (!a)
         return;
-    actor_drop(a); /* it may be gone */
-    answer_stage(op, ACTOR_SLEEPING);
+    if (!actor_is_durable(a))
+        dropped(a, op);
+    else if (commits_may_act(a, op))
+        commits_act(a, &(struct actor_act){.op = op, .done = dropped, .removes = true});
 }
 
 /* --- actor.list: in turns with other operations --- */
@@ -299,7 +350,7 @@ static bool fits(const struct operation *op, const struct actor *a)
 {
     const struct actor_list_arguments *l = &op->actors;
     const struct rights_object object = object_of(a);
-    return is_there(a) && (l->type.len == 0 || span_equal(a->type->name, l->type)) &&
+    return actor_is_there(a) && (l->type.len == 0 || span_equal(a->type->name, l->type)) &&
            (l->prefix.len == 0 || begins_with(actor_name(a), l->prefix)) &&
            (l->tenant.len == 0 || span_equal(a->tenant->name, l->tenant)) &&
            (l->stage < 0 || (int)actor_stage(a) == l->stage) && is_behind(a, l->cursor) &&
@@ -411,8 +462,9 @@ static void serve_types(struct jobs *jobs, struct operation *op)
     for (uint32_t i = 0; i < actors->type_count; i++) {
         const struct actor_type *type = actors->types[i];
         jobs_worked(jobs, VIEW_WORK);
-        pack_map(p, 6);
+        pack_map(p, 7);
         pack_key_span(p, "type", type->name);
+        pack_key_str(p, "durable", job_durable_names[type->policy.durable]);
         pack_key_uint(p, "schema", type->policy.schema);
         pack_key_bool(p, "steps", type->step != NULL);
         pack_key_uint(p, "actors", type->count);
@@ -459,8 +511,10 @@ static void fini(struct jobs *jobs)
     messages_end(actors);
     for (struct hash_link *link; (link = hash_pop(&actors->by_name));) {
         struct actor *a = (struct actor *)link;
-        if (a->more)
+        if (a->more) {
+            commits_fini(a->more);
             free(a->more->stopped);
+        }
         free(a->more);
         a->more = NULL;
         a->jobs = 0;
@@ -476,6 +530,31 @@ static bool submit_steps(struct jobs *jobs)
 {
     return steps_submit(jobs->actors);
 }
+
+static bool save(struct jobs *jobs)
+{
+    bool types = actor_types_save(jobs->actors);
+    return loads_try_again(jobs->actors) || types;
+}
+
+static void dismiss(struct jobs *jobs)
+{
+    if (jobs->actors)
+        loads_dismiss(jobs->actors);
+}
+
+/* Types of modules were offered before the store took writes. */
+static void start(struct jobs *jobs)
+{
+    actor_types_save(jobs->actors);
+}
+
+static bool recover(struct jobs *jobs, const void *row, const char **fault)
+{
+    return actor_types_recover(jobs->actors, row, fault);
+}
+
+static const struct subsystem_rows rows[] = {{&store_actor_types, recover}};
 
 static void show(const struct jobs *jobs, struct jobs_info *out)
 {
@@ -494,7 +573,12 @@ static const struct figure figures[] = {
 
 const struct subsystem subsystem_actors = {.init = init,
                                            .fini = fini,
+                                           .rows = rows,
+                                           .row_tables = sizeof rows / sizeof *rows,
+                                           .start = start,
                                            .step = submit_steps,
+                                           .save = save,
+                                           .dismiss = dismiss,
                                            .show = show,
                                            .figures = figures,
                                            .figure_count = sizeof figures / sizeof *figures};

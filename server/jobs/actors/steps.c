@@ -43,7 +43,7 @@ static void submit(struct actors *actors, struct actor *a)
                             .params = span_text("\x90"), .tenant = a->tenant->name,
                             .actor = actor_name(a),      .delay = a->more->step_delay};
     spec.priority = 0;
-    spec.durable = DURABLE_NONE;
+    spec.durable = DURABLE_NONE; /* unless its type is durable */
     actors->submits = true;
     enum ergon_error error = job_submit(actors->jobs, &spec, NULL, &done, text, sizeof text);
     actors->submits = false;
@@ -72,6 +72,8 @@ static void sleep_until(struct actor *a, struct job *job, ao_time due)
 {
     struct scheduler *s = scheduler_of(a);
     job->due = due;
+    if (job->durable != DURABLE_NONE)
+        job_effect(s->table, job, EFFECT_WRITE);
     if (due > table_now(s->table))
         job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_SLEEP);
     else

@@ -25,6 +25,10 @@ void steps_change(struct actor *a, const struct turn_changes *c);
 bool steps_ended(struct actor *a, const struct job *job);
 /* Submits the steps that are wanted, as far as there is time.  True: nothing is left. */
 bool steps_submit(struct actors *actors);
+/* Its step is due now, if it sleeps. */
+bool actor_wake(struct actor *a);
+/* When its step is due; 0: it has none, or that does not sleep; AO_NEVER: when it is woken. */
+ao_time actor_next(const struct actor *a);
 /* It has none any more; one that runs ends when that attempt has returned. */
 void steps_stop(struct actor *a);
 

@@ -10,6 +10,7 @@
 
 struct actor;
 struct attempt_turn;
+struct store_op;
 
 /* Behind the job, before its body. */
 struct message {
@@ -21,6 +22,8 @@ struct message {
     bool is_step;               /* nobody sent it */
     bool calls;                 /* somebody waits for its result */
     bool given;                 /* the newest of `turns` is of an attempt that may be undone */
+    bool writes;                /* its last turn has changes that are not on disk yet */
+    bool refused;               /* the store refused them: its row is written without them */
 };
 _Static_assert(sizeof(struct message) <= JOB_BODY_STEP, "job_tail() is behind it");
 
@@ -52,6 +55,9 @@ enum message_verdict {
     MESSAGE_BAD      /* nothing has changed, and the attempt has failed */
 };
 
+/* Whether the row of a message can be pushed now. */
+enum message_write { MESSAGE_WRITE, MESSAGE_WRITE_LATER, MESSAGE_WRITE_NO_MEMORY };
+
 /* Where a message goes on.  `arg` comes first. */
 struct message_hooks {
     void *arg;
@@ -70,12 +76,22 @@ struct message_hooks {
     /* The current attempt ended well. */
     enum message_verdict (*takes)(void *arg, struct job *job, struct attempt_turn *turn, char *text,
                                   size_t size);
+    /* `writes`, and its end is to be written: what is written in one group with that.  LATER: the
+     * row is asked for again (journal_write()) when it can be. */
+    enum message_write (*writes)(void *arg, struct job *job, struct store_op **with);
+    /* `writes`, and its row is lost: the job ends when its changes are on disk. */
+    void (*writes_alone)(void *arg, struct job *job);
     /* An attempt has returned, whether it counts or not, and was settled. */
     void (*back)(void *arg, struct job *job, struct attempt_turn *turn);
     /* Everybody may see that it has ended. */
     void (*ended)(void *arg, struct job *job);
     /* It is about to be freed. */
     void (*forgotten)(void *arg, struct job *job);
+    /* It was read back, and belongs to this actor.  False without memory. */
+    bool (*recovered)(void *arg, struct job *job, struct span name);
+    /* What was open goes on soon.  `begun`: this one has its place before all others, since its
+     * attempts had begun. */
+    void (*resumes)(void *arg, struct job *job, bool begun);
 };
 
 #endif

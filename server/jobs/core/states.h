@@ -74,6 +74,7 @@ static inline bool job_state_runs(enum job_state s)
     X(RATE, "rate", "as many tasks of its rate key have started as may in that time")              \
     X(AFTER, "after", "other tasks must be done, or have ended, first")                            \
     X(ACTOR, "actor", "other messages of its actor come first")                                    \
+    X(LOADING, "loading", "the state of its actor is being read")                                  \
     X(STOPPED, "stopped", "its actor is stopped")                                                  \
     X(OVERRUN, "overrun", "an attempt that was given up holds its actor until it has returned")    \
     X(SUSPECT, "suspect", "another task that was running at crashes of the server has to return")  \

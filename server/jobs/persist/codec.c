@@ -8,6 +8,7 @@
 #include "proto/traceparent.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/job_spec.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/core/states.h"
 #include "server/jobs/core/table.h"
 #include "server/jobs/persist/journal.h"
@@ -65,12 +66,20 @@ static void fill_fixed(const struct job *job, struct store_task *out)
     out->params = job_params(job);
     out->created = job->created;
     out->durable = job->durable;
+    if (job->is_message)
+        out->actor = message_actor(job);
     if (job_is(job, JOB_HARDENING)) {
         out->durable = job->more->hardens;
         out->rises = true;
     }
     if (has_options(job) || job_is(job, JOB_REWRITE)) /* the row of options may be there */
         fill_options(job, out);
+}
+
+/* A step may sleep until it is woken. */
+static uint64_t due_of(struct jobs *jobs, const struct job *job)
+{
+    return job->due == AO_NEVER ? CODEC_DUE_NEVER : wall_or_none(jobs, job->due);
 }
 
 static void fill_changing(struct jobs *jobs, const struct job *job, struct store_task *out)
@@ -84,7 +93,7 @@ static void fill_changing(struct jobs *jobs, const struct job *job, struct store
     out->lost = job->more ? job->more->lost : 0;
     out->settled = job->more && job->more->settled;
     out->cancel_asked = job_is(job, JOB_CANCEL) && job_state_open(job_row_state(job));
-    out->due_at = job_state_open(job_row_state(job)) ? wall_or_none(jobs, job->due) : 0;
+    out->due_at = job_state_open(job_row_state(job)) ? due_of(jobs, job) : 0;
     out->boards = jobs_table(jobs)->boards;
     out->started_at = job->started;
     out->ended_at = job_state_open(job_row_state(job)) ? 0 : job->ended;
@@ -222,6 +231,11 @@ struct store_op *codec_row_new(struct jobs *jobs, enum store_kind kind,
 void codec_write_free(struct jobs *jobs, struct store_op *write)
 {
     struct record *r = ao_of(write, struct record, write);
+    struct store_op *next;
+    for (struct store_op *m = write->kind == STORE_GROUP ? write->group.first : NULL; m; m = next) {
+        next = m->next;
+        codec_write_free(jobs, m);
+    }
     assert(jobs_journal(jobs)->under_way > 0);
     jobs_journal(jobs)->under_way--;
     worker_label_unref(&jobs_table(jobs)->labels, r->worker);
@@ -235,6 +249,27 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
 {
     ao_of(write, struct record, write)->done(jobs, write);
     codec_write_free(jobs, write);
+}
+
+static void group_done(struct jobs *jobs, struct store_op *group)
+{
+    for (struct store_op *m = group->group.first; m; m = m->next)
+        ao_of(m, struct record, write)->done(jobs, m);
+}
+
+struct store_op *codec_group_new(struct jobs *jobs)
+{
+    return codec_write_new(jobs, STORE_GROUP, 0, group_done);
+}
+
+void codec_group_add(struct store_op *group, struct store_op *member)
+{
+    struct store_op **at = &group->group.first;
+    while (*at)
+        at = &(*at)->next;
+    *at = member;
+    member->next = NULL;
+    group->group.count++;
 }
 
 bool codec_is_anew(const struct job *job)

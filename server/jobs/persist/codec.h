@@ -16,6 +16,13 @@ static inline uint64_t codec_duration(ao_time duration)
     return duration == AO_NEVER ? 0 : duration;
 }
 
+/* Unix ns, in the column `due_at`: not before somebody acts; also after it was set back. */
+#define CODEC_DUE_NEVER ((uint64_t)INT64_MAX)
+static inline bool codec_due_is_never(uint64_t due_at)
+{
+    return due_at > CODEC_DUE_NEVER / 2;
+}
+
 void codec_init(struct jobs *jobs);
 void codec_fini(struct jobs *jobs); /* all writes have come back */
 
@@ -36,9 +43,14 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
 /* The same, to put or remove a row of this table: its struct at write->row, zeroed. */
 struct store_op *codec_row_new(struct jobs *jobs, enum store_kind kind,
                                const struct store_table *table, size_t more, write_done *done);
+/* STORE_GROUP, without members yet; NULL without memory.  When it is back, `done` of each member is
+ * called, in the order in which they were added. */
+struct store_op *codec_group_new(struct jobs *jobs);
+void codec_group_add(struct store_op *group, struct store_op *member);
 /* It is back: `done` is called, and it is freed. */
 void codec_write_back(struct jobs *jobs, struct store_op *write);
-void codec_write_free(struct jobs *jobs, struct store_op *write); /* it never comes back */
+/* It never comes back; a group with its members. */
+void codec_write_free(struct jobs *jobs, struct store_op *write);
 
 /* --- What a row may hold --- */
 

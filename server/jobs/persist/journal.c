@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "server/jobs/accessors.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
@@ -92,32 +93,75 @@ static bool has_past(const struct job *job)
 }
 
 /* No event is there before the first row: then the row is written again, behind the events. */
-static void push(struct jobs *jobs, struct job *job, struct store_op *write)
+static void push(struct jobs *jobs, struct job *job, const struct store_op *write,
+                 struct store_op *pushed)
 {
     bool first = write->kind == STORE_PUT;
-    store_push(jobs_store(jobs), write);
+    store_push(jobs_store(jobs), pushed);
     if (first && ((is_shared(job) && job->more->waiters > 1) || has_past(job)))
         job_mark(job, JOB_DIRTY | JOB_REWRITE);
+}
+
+/* Does its turn change its actor, in one group with its end? */
+static bool is_of_turn(const struct job *job)
+{
+    return job->is_message && job_message(job)->writes && job_is(job, JOB_ENDING);
+}
+
+/* The group of a turn's changes, to which the row of the job is to be added. */
+static enum message_write begin_group(struct jobs *jobs, struct job *job, struct store_op **group)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    struct store_op *with = NULL;
+    *group = codec_group_new(jobs);
+    enum message_write may =
+        *group ? messages->writes(messages->arg, job, &with) : MESSAGE_WRITE_NO_MEMORY;
+    if (may == MESSAGE_WRITE) {
+        codec_group_add(*group, with);
+    } else if (*group) {
+        codec_write_free(jobs, *group);
+        *group = NULL;
+    }
+    return may;
+}
+
+/* Without memory for the row the changes come back as if they had failed. */
+static void drop_group(struct jobs *jobs, struct store_op *group)
+{
+    group->error = group->group.first->error = STORE_MEMORY;
+    codec_write_back(jobs, group);
 }
 
 /* False without memory: then it is tried again later. */
 static bool push_row(struct jobs *jobs, struct job *job)
 {
     bool tells_shares = codec_is_anew(job) && is_shared(job);
-    struct store_op *shares = tells_shares ? write_shares(jobs, job) : NULL;
-    struct store_op *write = tells_shares && !shares ? NULL : codec_write(jobs, job, row_back);
+    struct store_op *group = NULL;
+    enum message_write may = is_of_turn(job) ? begin_group(jobs, job, &group) : MESSAGE_WRITE;
+    if (may == MESSAGE_WRITE_LATER) {
+        job_mark(job, JOB_DIRTY);
+        return true;
+    }
+    bool good = may == MESSAGE_WRITE;
+    struct store_op *shares = good && tells_shares ? write_shares(jobs, job) : NULL;
+    good = good && (!tells_shares || shares);
+    struct store_op *write = good ? codec_write(jobs, job, row_back) : NULL;
     if (!write) {
         if (shares)
             codec_write_free(jobs, shares);
+        if (group)
+            drop_group(jobs, group);
         mark_unsaved(jobs, job);
         return false;
     }
+    if (group)
+        codec_group_add(group, write);
     clear_unsaved(jobs, job);
     job_unmark(job, JOB_DIRTY);
     job->pending++;
     if (shares)
         store_push(jobs_store(jobs), shares);
-    push(jobs, job, write);
+    push(jobs, job, write, group ? group : write);
     return true;
 }
 
@@ -363,7 +407,7 @@ static void row_saved(struct jobs *jobs, struct job *job, const struct store_op 
     }
     if (job_is(job, JOB_DIRTY) && job->pending == 0)
         push_row(jobs, job);
-    if (job->pending == 0 && !job_is(job, JOB_UNSAVED)) {
+    if (job->pending == 0 && !job_is(job, JOB_UNSAVED | JOB_DIRTY)) {
         if (job_is(job, JOB_ENDING))
             job_end_saved(jobs_scheduler(jobs), job);
         else if (job_is(job, JOB_AWAITS_ROW) && job_may_begin(job))
@@ -379,7 +423,9 @@ static void go_on_in_memory(struct jobs *jobs, struct job *job)
 {
     table_set_durable(jobs_table(jobs), job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY);
-    if (job_is(job, JOB_ENDING))
+    if (is_of_turn(job))
+        jobs_scheduler(jobs)->messages.writes_alone(jobs_scheduler(jobs)->messages.arg, job);
+    else if (job_is(job, JOB_ENDING))
         job_end_saved(jobs_scheduler(jobs), job);
     else if (job_is(job, JOB_AWAITS_ROW))
         go_on(jobs, job);
@@ -412,6 +458,15 @@ static bool soften(struct jobs *jobs, struct job *job)
     return true;
 }
 
+/* Then the row is written without them. */
+static bool was_refused_with_changes(struct job *job)
+{
+    bool was = job->is_message && job_message(job)->refused;
+    if (was)
+        job_message(job)->refused = false;
+    return was;
+}
+
 static void row_failed(struct jobs *jobs, struct job *job, const struct store_op *write)
 {
     bool taken_back = write->kind == STORE_PUT && durable_is_awaited(job->durable);
@@ -422,7 +477,7 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
     job_effect(jobs_table(jobs), job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
     if (taken_back || (job_is(job, JOB_HARDENING) && soften(jobs, job)))
         return;
-    if (write->error == STORE_REFUSED) {
+    if (write->error == STORE_REFUSED && !was_refused_with_changes(job)) {
         give_up(jobs, job);
         return;
     }

@@ -9,8 +9,10 @@
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/dependencies.h"
@@ -225,6 +227,7 @@ static bool spec_of(const struct store_task *row, struct job_spec *spec)
     spec->tenant = row->tenant;
     spec->params = row->params;
     spec->durable = row->durable;
+    spec->actor = row->actor;
     return !row->has_options || take_options(row, spec);
 }
 
@@ -277,6 +280,13 @@ static bool take_losses(struct job *job, const struct store_task *row)
     return more || row->losses == 0;
 }
 
+static ao_time due_of(struct jobs *jobs, uint64_t due_at)
+{
+    if (codec_due_is_never(due_at))
+        return AO_NEVER;
+    return due_at ? table_time_of(jobs_table(jobs), due_at) : 0;
+}
+
 /* What the file counts is an end, or open. */
 static void take_life(struct jobs *jobs, struct job *job, const struct store_task *row)
 {
@@ -285,7 +295,7 @@ static void take_life(struct jobs *jobs, struct job *job, const struct store_tas
     job->deadline_at = row->deadline_at;
     if (open && row->deadline_at)
         job->deadline = table_time_of(jobs_table(jobs), row->deadline_at);
-    job->due = row->due_at ? table_time_of(jobs_table(jobs), row->due_at) : 0;
+    job->due = due_of(jobs, row->due_at);
     job->arrival = open ? row->due_at : 0;
     job->attempt = attempt;
     job->failures = row->failures;
@@ -329,7 +339,9 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
         job->created = row->created;
     if (jobs_table(jobs)->created < row->created)
         jobs_table(jobs)->created = row->created;
-    bool whole = job && admission_join(jobs_scheduler(jobs), job, &spec) && take_end(job, row) &&
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    bool whole = job && (!job->is_message || messages->recovered(messages->arg, job, row->actor)) &&
+                 admission_join(jobs_scheduler(jobs), job, &spec) && take_end(job, row) &&
                  take_losses(job, row);
     free((void *)spec.after);
     if (whole) {
@@ -558,6 +570,13 @@ static void end_walk(struct jobs *jobs, struct recover_pass *p)
     p->phase++;
 }
 
+/* A message whose attempts had begun keeps its place, also while it waits for the next. */
+static void resume(struct jobs *jobs, struct job *job)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    messages->resumes(messages->arg, job, has_run(job) || job->failures > 0 || job_losses(job) > 0);
+}
+
 /* Each open job gets its reason to wait again, and late ones are marked. */
 static uint32_t relink_some(struct jobs *jobs, struct recover_pass *p, uint32_t most)
 {
@@ -567,6 +586,8 @@ static uint32_t relink_some(struct jobs *jobs, struct recover_pass *p, uint32_t 
         if (job->state != JOB_NEW)
             continue;
         relink(jobs, job);
+        if (job->is_message)
+            resume(jobs, job);
         if (is_late(job, p->now))
             add_late(p, job);
         else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/tracepoint.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
@@ -130,7 +131,7 @@ void job_end(struct scheduler *s, struct job *job, enum job_state state, const c
     job_dequeue(s, job);
     if (code)
         job_set_error(s, job, code, text);
-    if (job->durable == DURABLE_NONE) {
+    if (job->durable == DURABLE_NONE && !(job->is_message && job_message(job)->writes)) {
         job_set_state(s->table, job, state, JOB_WHY_ENDED);
         return;
     }
@@ -153,6 +154,18 @@ void job_end_crashed(struct scheduler *s, struct job *job)
     snprintf(text, sizeof text,
              "it ran in %u crashes of the server, and is not run again by itself", job->crashes);
     job_end(s, job, JOB_DEAD, "QUARANTINED", text);
+}
+
+void job_end_otherwise(struct scheduler *s, struct job *job, enum job_state state, const char *code,
+                       const char *text)
+{
+    size_t was = job_bytes(job);
+    assert(job_is(job, JOB_ENDING) && !job_state_open(state));
+    job_result_free(job);
+    table_weigh(s->table, job, was);
+    if (code)
+        job_set_error(s, job, code, text);
+    job->ending = (uint8_t)state;
 }
 
 void job_end_saved(struct scheduler *s, struct job *job)

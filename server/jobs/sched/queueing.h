@@ -26,8 +26,8 @@ void job_dequeue(struct scheduler *s, struct job *job);
 /* --- The end of a job --- */
 
 /* Ends an open job for good; of another a no-op.  `code` and `text` of an error are copied; NULL:
- * it has none.  The end of a durable job is seen when it is on disk: until then the job is open,
- * with JOB_ENDING, and goes nowhere. */
+ * it has none.  The end of a durable job, or of a message whose changes are written, is seen when
+ * it is on disk: until then the job is open, with JOB_ENDING, and goes nowhere. */
 void job_end(struct scheduler *s, struct job *job, enum job_state state, const char *code,
              const char *text);
 /* Has it run in as many crashes of the server as a job may?  One that is to be cancelled does not
@@ -35,6 +35,10 @@ void job_end(struct scheduler *s, struct job *job, enum job_state state, const c
 bool job_crashed_enough(const struct scheduler *s, const struct job *job);
 /* Then it ends as DEAD. */
 void job_end_crashed(struct scheduler *s, struct job *job);
+/* With JOB_ENDING: it ends in this state instead, and without a result.  Its row is the caller's
+ * affair. */
+void job_end_otherwise(struct scheduler *s, struct job *job, enum job_state state, const char *code,
+                       const char *text);
 /* The end of a durable job is on disk. */
 void job_end_saved(struct scheduler *s, struct job *job);
 

@@ -758,6 +758,17 @@ static void say_mailbox(const struct question *q, struct job *job, char *text, s
              named ? id_text(head->id, id) : "another message", place_in(&a->more->waiting, job));
 }
 
+static void say_loading(const struct question *q, struct job *job, char *text, size_t size)
+{
+    const struct actor *a = job_message(job)->actor;
+    (void)q;
+    snprintf(text, size,
+             a->residence == ACTOR_UNREAD
+                 ? "the state of \"%.*s\" could not be read; it is tried again every second"
+                 : "the state of \"%.*s\" is being read",
+             (int)a->name_len, (const char *)a->name);
+}
+
 static void say_stopped(const struct question *q, struct job *job, char *text, size_t size)
 {
     const struct actor *a = job_message(job)->actor;
@@ -783,6 +794,7 @@ static const struct detail details[JOB_REASON_COUNT] = {
     [JOB_WHY_RATE] = {5, pack_rate, say_rate},
     [JOB_WHY_AFTER] = {2, pack_after, say_after},
     [JOB_WHY_ACTOR] = {3, pack_mailbox, say_mailbox},
+    [JOB_WHY_LOADING] = {1, pack_actor, say_loading},
     [JOB_WHY_STOPPED] = {1, pack_actor, say_stopped},
     [JOB_WHY_OVERRUN] = {1, pack_actor, NULL},
     [JOB_WHY_SLEEP] = {2, pack_sleep, say_sleep},

@@ -6,6 +6,7 @@
 #include "proto/job_options.h"
 #include "proto/reader.h"
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/effects.h"
 #include "tests/support/cmocka_env.h"
@@ -700,6 +701,6 @@ ACTOR_TEST(types_are_counted)
     tell(w, "cart/2");
     stop(w, "cart/1");
     world_give(w, op);
-    stage_says(
-        op, "'type': 'cart', 'schema': 1, 'steps': false, 'actors': 2, 'active': 1, 'stopped': 1");
+    stage_says(op, "'type': 'cart', 'durable': 'none', 'schema': 1, 'steps': false, 'actors': 2, "
+                   "'active': 1, 'stopped': 1");
 }

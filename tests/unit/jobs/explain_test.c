@@ -2,6 +2,7 @@
  * (tests/lint/reasons_test.py sees to that). */
 #include <stdio.h>
 
+#include "proto/job_options.h"
 #include "server/jobs/actors/actors.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
@@ -292,6 +293,23 @@ JOBS_TEST(explains_actor)
     stage_holds(explain(w, id), "'actor': 'a/1', 'turn': '");
     stage_holds(explain(w, id), "'before': 1");
     stage_holds(explain(w, id), "and 1 messages come before it");
+}
+
+STORED_TEST(explains_loading)
+{
+    struct job_spec spec = message_of(w, "a.do", 0);
+    struct actor_policy durable = {ACTOR_POLICY_DEFAULTS, .durable = DURABLE_FSYNC};
+    struct actor_offer offer = {.type = span_text("a"), .policy = durable};
+    assert_true(w->source.typed(w->source.arg, &offer));
+    spec.durable = DURABLE_NONE;
+    spec.said = 1u << JOB_OPTION_durable; /* so it does not wait for its own row */
+    uint64_t id = submit(w, &spec);
+    gives(w, id, "waiting", "loading");
+    stage_holds(explain(w, id), "the state of \"a/1\" is being read");
+    w->store->error = STORE_IO;
+    jobs_world_pass(w, AO_MS(2));
+    gives(w, id, "waiting", "loading");
+    stage_holds(explain(w, id), "could not be read; it is tried again every second");
 }
 
 JOBS_TEST(explains_stopped)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "proto/job_options.h"
 #include "server/jobs/actors/actors.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
@@ -355,8 +356,10 @@ static void of_attempt(struct jobs_world *w)
 static struct job_spec message_of(struct jobs_world *w, const char *name, unsigned more)
 {
     struct method *methods[1];
-    struct actor_offer offer = {
-        .type = span_text("a"), .policy = {ACTOR_POLICY_DEFAULTS}, .methods = methods, .count = 1};
+    struct actor_offer offer = {.type = span_text("a"),
+                                .policy = {ACTOR_POLICY_DEFAULTS, .durable = DURABLE_NONE},
+                                .methods = methods,
+                                .count = 1};
     struct job_spec spec = world_spec(name);
     assert_int_equal(registry_intern(w->registry, span_text(name), &methods[0]), ERGON_OK);
     method_set_actor(methods[0], ACTOR_METHOD | more);
@@ -389,6 +392,23 @@ static void of_mailbox(struct jobs_world *w)
     says(w, first, JOB_WHY_RUNNING, "its handler runs");
 }
 
+static void of_loading(struct jobs_world *w)
+{
+    struct job_spec spec = message_of(w, "a.do", 0);
+    struct actor_policy durable = {ACTOR_POLICY_DEFAULTS, .durable = DURABLE_FSYNC};
+    struct actor_offer offer = {.type = span_text("a"), .policy = durable};
+    assert_true(w->source.typed(w->source.arg, &offer));
+    spec.said = 1u << JOB_OPTION_durable; /* so it does not wait for its own row */
+    uint64_t id = submit(w, &spec);
+    says(w, id, JOB_WHY_LOADING, "is being read");
+    w->store->error = STORE_IO;
+    jobs_world_pass(w, AO_MS(10));
+    says(w, id, JOB_WHY_LOADING, "could not be read");
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    says(w, id, JOB_WHY_RUNNING, "its handler runs");
+}
+
 static void of_sleep(struct jobs_world *w)
 {
     struct job_spec spec = message_of(w, "a.step", ACTOR_STEP);
@@ -413,6 +433,7 @@ static void (*const cases[JOB_REASON_COUNT])(struct jobs_world *w) = {
     [JOB_WHY_RATE] = of_rate,
     [JOB_WHY_AFTER] = of_after,
     [JOB_WHY_ACTOR] = of_mailbox,
+    [JOB_WHY_LOADING] = of_loading,
     [JOB_WHY_STOPPED] = of_mailbox,
     [JOB_WHY_OVERRUN] = of_mailbox,
     [JOB_WHY_SLEEP] = of_sleep,

@@ -1,0 +1,481 @@
+#include "server/jobs/actors/commits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/jobs/accessors.h"
+#include "server/jobs/actors/mailboxes.h"
+#include "server/jobs/life/outcome.h"
+#include "server/jobs/operations/operation.h"
+#include "server/jobs/operations/sync.h"
+#include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
+#include "server/jobs/sched/queueing.h"
+
+struct actor_write {
+    struct job *job;           /* of a turn; NULL: it has ended by itself */
+    struct attempt_turn *turn; /* of a turn */
+    struct actor_act act;      /* of an act; of a turn `stopped` */
+    struct blob *state;        /* a reference: what the row under way points into; NULL */
+    enum store_error failed;   /* how its last row came back; STORE_OK: none did */
+    bool under_way;
+    bool unsaved; /* the actor was, when the row was made */
+};
+
+static struct jobs *jobs_of_actor(const struct actor *a)
+{
+    return a->type->actors->jobs;
+}
+
+static struct scheduler *scheduler_of(const struct actor *a)
+{
+    return jobs_scheduler(jobs_of_actor(a));
+}
+
+static void write_free(struct actor_write *w)
+{
+    if (!w)
+        return;
+    turn_free(w->turn);
+    free(w->act.stopped);
+    blob_unref(w->state);
+    free(w);
+}
+
+/* --- The row --- */
+
+struct image {
+    struct blob *state; /* borrowed */
+    uint64_t version;
+    uint32_t schema;
+    const char *stopped;
+    uint64_t stopped_at;
+};
+
+static struct image image_of(const struct actor *a)
+{
+    const struct actor_more *more = a->more;
+    return (struct image){.state = a->state,
+                          .version = a->version,
+                          .schema = a->schema,
+                          .stopped = more->stopped,
+                          .stopped_at = more->stopped ? more->stopped_at : 0};
+}
+
+static void add_turn(const struct actor *a, struct image *i, const struct turn_changes *c)
+{
+    bool drops = !c->state && c->drops && a->state;
+    if (!c->state && !drops)
+        return;
+    i->state = c->state;
+    i->schema = c->state ? c->schema : 0;
+    i->version++;
+}
+
+static void add_act(const struct actor *a, struct image *i, const struct actor_act *act)
+{
+    if (act->starts)
+        i->stopped = NULL;
+    if (act->stopped) {
+        i->stopped = act->stopped;
+        i->stopped_at = table_wall(scheduler_of(a)->table);
+    }
+    if (act->resets) {
+        i->state = NULL;
+        i->schema = 0;
+        i->version++;
+    }
+}
+
+static struct store_op *row_new(struct actor *a, struct actor_write *w, enum store_kind kind,
+                                write_done *done)
+{
+    struct image i = image_of(a);
+    if (w->turn)
+        add_turn(a, &i, &w->turn->changes);
+    add_act(a, &i, &w->act);
+    struct span stopped = i.stopped ? span_text(i.stopped) : (struct span){0};
+    struct store_op *row = codec_row_new(jobs_of_actor(a), kind, &store_actors, stopped.len, done);
+    if (!row)
+        return NULL;
+    uint8_t *at = (uint8_t *)(row + 1);
+    row->owner = a;
+    *(struct store_actor *)row->row =
+        (struct store_actor){.tenant = a->tenant->name,
+                             .type = a->type->name,
+                             .key = actor_key(a),
+                             .version = i.version,
+                             .schema = i.schema,
+                             .stopped = span_put(stopped, &at),
+                             .stopped_at = i.stopped ? i.stopped_at : 0,
+                             .changed_at = table_wall(scheduler_of(a)->table),
+                             .state = i.state ? blob_bytes(i.state) : (struct span){0}};
+    blob_unref(w->state);
+    w->state = i.state ? blob_ref(i.state) : NULL;
+    w->under_way = true;
+    w->failed = STORE_OK;
+    w->unsaved = a->unsaved;
+    a->unsaved = false;
+    return row;
+}
+
+static void row_back(struct actor *a, struct actor_write *w, enum store_error error)
+{
+    assert(w && w->under_way);
+    w->under_way = false;
+    w->failed = error;
+    if (error != STORE_OK)
+        a->unsaved |= w->unsaved;
+}
+
+/* --- A turn --- */
+
+bool commits_wants(const struct actor *a, const struct turn_changes *c)
+{
+    return actor_is_durable(a) && (c->state || (c->drops && a->state) || c->stops);
+}
+
+static void turn_back(struct jobs *jobs, struct store_op *row);
+static void turn_back_alone(struct jobs *jobs, struct store_op *row);
+
+static bool has_row(const struct job *job)
+{
+    return job->durable != DURABLE_NONE && !job_message(job)->is_step;
+}
+
+static void turn_failed(struct actor *a, enum store_error error);
+
+/* By itself: of a step, or of a message without a row. */
+static void push_alone(struct actor *a)
+{
+    struct actor_write *w = a->more->turn;
+    struct store_op *row = row_new(a, w, STORE_ROW_PUT, turn_back_alone);
+    if (row)
+        store_push(jobs_store(jobs_of_actor(a)), row);
+    else
+        turn_failed(a, STORE_MEMORY);
+}
+
+static void detach(struct message *m, struct attempt_turn *turn)
+{
+    struct attempt_turn **at = &m->turns;
+    while (*at != turn)
+        at = &(*at)->next;
+    *at = turn->next;
+    turn->next = NULL;
+}
+
+enum message_verdict commits_begin(struct actor *a, struct job *job, struct attempt_turn *turn,
+                                   char *text, size_t size)
+{
+    struct message *m = job_message(job);
+    const struct turn_changes *c = &turn->changes;
+    struct actor_write *w = calloc(1, sizeof *w);
+    struct store_op *row = NULL;
+    bool alone = !has_row(job) && !a->more->act;
+    assert(!a->more->turn);
+    if (w)
+        *w = (struct actor_write){.job = job, .turn = turn};
+    bool good = w && (!c->stops || (w->act.stopped = strdup(c->stop))) &&
+                (!alone || (row = row_new(a, w, STORE_ROW_PUT, turn_back_alone)));
+    if (!good) {
+        if (w)
+            w->turn = NULL;
+        write_free(w);
+        snprintf(text, size, "there is no memory to write them");
+        return MESSAGE_BAD;
+    }
+    detach(m, turn);
+    a->more->turn = w;
+    m->writes = !m->is_step;
+    if (m->is_step)
+        job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
+    if (row)
+        store_push(jobs_store(jobs_of_actor(a)), row);
+    return m->is_step ? MESSAGE_GOES_ON : MESSAGE_ENDS;
+}
+
+enum message_write commits_row(struct actor *a, struct job *job, struct store_op **row)
+{
+    struct actor_write *w = a->more->turn;
+    assert(w && w->job == job);
+    if (w->under_way || a->more->act)
+        return MESSAGE_WRITE_LATER;
+    *row = row_new(a, w, STORE_ROW_PUT, turn_back);
+    return *row ? MESSAGE_WRITE : MESSAGE_WRITE_NO_MEMORY;
+}
+
+void commits_alone(struct actor *a, struct job *job)
+{
+    struct actor_write *w = a->more->turn;
+    assert(w && w->job == job && !w->under_way);
+    if (!a->more->act)
+        push_alone(a);
+}
+
+bool commits_is_of(const struct actor *a, const struct job *job)
+{
+    return a->more->turn && a->more->turn->job == job;
+}
+
+void commits_leave(struct actor *a, const struct job *job)
+{
+    if (a->more && a->more->turn && a->more->turn->job == job)
+        a->more->turn->job = NULL;
+}
+
+static void turn_ends(struct actor *a)
+{
+    struct actor_write *w = a->more->turn;
+    a->more->turn = NULL;
+    if (w->job)
+        job_message(w->job)->writes = false;
+    write_free(w);
+}
+
+/* A write of this actor is over: the next may begin. */
+static void go_on(struct actor *a)
+{
+    struct actor_write *w = a->more->turn;
+    if (!w) {
+        commits_serve(a);
+        return;
+    }
+    if (w->under_way || a->more->act)
+        return;
+    if (w->job && has_row(w->job))
+        journal_write(jobs_of_actor(a), w->job);
+    else
+        push_alone(a);
+}
+
+/* --- A turn that is on disk --- */
+
+static void step_goes_on(struct actor *a, struct job *job, struct turn_changes *c)
+{
+    if (mailbox_apply(a, job, c) == MESSAGE_ENDS)
+        job_end(scheduler_of(a), job, JOB_DONE, NULL, NULL);
+}
+
+static void turn_taken(struct actor *a)
+{
+    struct actor_write *w = a->more->turn;
+    struct turn_changes *c = &w->turn->changes;
+    struct job *job = w->job;
+    if (job)
+        job_message(job)->writes = false;
+    w->job = NULL;
+    if (c->stops) {
+        actor_stop_as(a, w->act.stopped, table_wall(scheduler_of(a)->table));
+        w->act.stopped = NULL;
+    }
+    if (job && job_message(job)->is_step) {
+        a->more->turn = NULL; /* so that it may join again */
+        step_goes_on(a, job, c);
+        write_free(w);
+        return;
+    }
+    mailbox_apply(a, job, c);
+    if (job && !has_row(job))
+        job_end_saved(scheduler_of(a), job);
+    turn_ends(a);
+}
+
+/* --- A turn that could not be written --- */
+
+/* Its caller learns it, and nothing has changed. */
+static void end_failed(struct actor *a, struct job *job, enum store_error error)
+{
+    job_end_otherwise(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STORE),
+                      store_error_text(error));
+}
+
+static void message_failed(struct actor *a, struct job *job, enum store_error error)
+{
+    if (!has_row(job)) {
+        turn_ends(a);
+        end_failed(a, job, error);
+        job_end_saved(scheduler_of(a), job);
+    } else if (error == STORE_REFUSED) {
+        turn_ends(a);
+        end_failed(a, job, error);
+        job_message(job)->refused = true;
+    } /* else its row is written again, with all of this */
+}
+
+static void turn_failed(struct actor *a, enum store_error error)
+{
+    struct job *job = a->more->turn->job;
+    if (job && !job_message(job)->is_step) {
+        message_failed(a, job, error);
+        return;
+    }
+    turn_ends(a);
+    if (job)
+        outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_STORE),
+                       store_error_text(error), (struct span){0});
+}
+
+static void turn_back(struct jobs *jobs, struct store_op *row)
+{
+    struct actor *a = row->owner;
+    (void)jobs;
+    a->jobs++; /* it stays meanwhile */
+    row_back(a, a->more->turn, row->error);
+    if (row->error == STORE_OK)
+        turn_taken(a);
+    else
+        turn_failed(a, row->error);
+    if (!a->more->turn || row->error != STORE_OK)
+        commits_serve(a);
+    a->jobs--;
+    actor_settle(a);
+}
+
+static void turn_back_alone(struct jobs *jobs, struct store_op *row)
+{
+    journal_notice(jobs, row);
+    turn_back(jobs, row);
+}
+
+void commits_drop(struct actor *a)
+{
+    struct actor_write *w = a->more ? a->more->turn : NULL;
+    struct job *job = w ? w->job : NULL;
+    if (!w)
+        return;
+    assert(!w->under_way);
+    turn_ends(a);
+    if (!job || job_message(job)->is_step)
+        return; /* a step is the head, and is cancelled as that */
+    job_mark(job, JOB_CANCEL);
+    job_end_otherwise(scheduler_of(a), job, JOB_CANCELLED, NULL, NULL);
+    if (has_row(job))
+        journal_write(jobs_of_actor(a), job);
+    else
+        job_end_saved(scheduler_of(a), job);
+}
+
+/* --- Operations --- */
+
+void commits_await(struct actor *a, struct operation *op)
+{
+    struct operation **at = &a->more->ops;
+    while (*at)
+        at = &(*at)->next;
+    *at = op;
+    op->next = NULL;
+}
+
+void commits_serve(struct actor *a)
+{
+    struct operation *op = a->more->ops, *next;
+    a->more->ops = NULL;
+    a->jobs++;
+    for (; op; op = next) {
+        next = op->next;
+        op->cls->serve(jobs_of_actor(a), op);
+    }
+    a->jobs--;
+}
+
+bool commits_may_act(struct actor *a, struct operation *op)
+{
+    struct actor_more *more = actor_more(a);
+    if (!more)
+        operation_refuse_plain(op, ERGON_E_MEMORY);
+    else if (!more->turn && !more->act)
+        return true;
+    else if (more->turn && more->turn->failed != STORE_OK)
+        sync_refuse(op, more->turn->failed);
+    else
+        commits_await(a, op);
+    return false;
+}
+
+static void act_back(struct jobs *jobs, struct store_op *row)
+{
+    struct actor *a = row->owner;
+    struct actor_write *w = a->more->act;
+    struct actor_act *act = &w->act;
+    journal_notice(jobs, row);
+    a->jobs++;
+    row_back(a, w, row->error);
+    a->more->act = NULL;
+    if (row->error == STORE_OK && act->stopped) {
+        actor_stop_as(a, act->stopped, ((const struct store_actor *)row->row)->stopped_at);
+        act->stopped = NULL;
+    }
+    if (row->error == STORE_OK && act->done)
+        act->done(a, act->op);
+    else if (act->op)
+        sync_refuse(act->op, row->error);
+    else if (row->error != STORE_OK)
+        commits_again(a);
+    write_free(w);
+    if (actor_more(a)) /* the drop of an actor may have taken it */
+        go_on(a);
+    a->jobs--;
+    actor_settle(a);
+}
+
+static bool push_act(struct actor *a, const struct actor_act *act)
+{
+    struct actor_write *w = calloc(1, sizeof *w);
+    struct store_op *row = NULL;
+    if (w) {
+        w->act = *act;
+        row = row_new(a, w, act->removes ? STORE_ROW_REMOVE : STORE_ROW_PUT, act_back);
+    }
+    if (!row) {
+        if (w)
+            w->act.stopped = NULL; /* the caller's */
+        write_free(w);
+        return false;
+    }
+    a->more->act = w;
+    store_push(jobs_store(jobs_of_actor(a)), row);
+    return true;
+}
+
+void commits_act(struct actor *a, const struct actor_act *act)
+{
+    if (push_act(a, act))
+        return;
+    free(act->stopped);
+    operation_refuse_plain(act->op, ERGON_E_MEMORY);
+    actor_settle(a);
+}
+
+/* --- Again --- */
+
+void commits_again(struct actor *a)
+{
+    struct actor_more *more = actor_more(a);
+    if (!more)
+        return;
+    if (!more->again)
+        LIST_INSERT_HEAD(&a->type->actors->again, more, by_again);
+    more->again = true;
+    journal_try_later(jobs_of_actor(a));
+}
+
+/* The next write of a turn has it, too. */
+void commits_save(struct actor *a)
+{
+    static const struct actor_act as_it_is = {0};
+    struct actor_more *more = actor_more(a);
+    a->unsaved = true;
+    if (!more)
+        return;
+    if (more->turn || more->act || !push_act(a, &as_it_is))
+        commits_again(a);
+}
+
+void commits_fini(struct actor_more *more)
+{
+    write_free(more->turn);
+    write_free(more->act);
+    more->turn = more->act = NULL;
+}

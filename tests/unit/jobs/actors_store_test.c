@@ -1,0 +1,721 @@
+/* Durable actors: nothing is seen that is not on disk; loads by name; failures and crashes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/job_options.h"
+#include "server/jobs/actors/actor_types.h"
+#include "server/jobs/effects.h"
+#include "tests/support/cmocka_env.h"
+#include "tests/support/jobs_stage.h"
+
+#define KEPT_TEST(name) JOBS_TEST(name, .stored = true, .quiet = true)
+
+static const struct actor_policy usual = {ACTOR_POLICY_DEFAULTS, .schema = 1,
+                                          .durable = DURABLE_FSYNC};
+
+/* Of workers, of which four attempts may be out. */
+static void offer(struct jobs_world *w, const char *type, const struct actor_policy *policy)
+{
+    static const char *const shorts[] = {"add", "read", "step"};
+    struct method *found[3];
+    struct actor_offer offer = {.type = span_text(type), .policy = *policy, .methods = found};
+    char name[64];
+    uint32_t count = strcmp(type, "tick") == 0 ? 3 : 2;
+    for (; offer.count < count; offer.count++) {
+        snprintf(name, sizeof name, "%s.%s", type, shorts[offer.count]);
+        assert_int_equal(registry_intern(w->registry, span_text(name), &found[offer.count]),
+                         ERGON_OK);
+        static const unsigned is[] = {0, ACTOR_READS, ACTOR_STEP};
+        method_set_actor(found[offer.count], ACTOR_METHOD | is[offer.count]);
+    }
+    assert_true(w->source.typed(w->source.arg, &offer));
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "%s.%s", type, shorts[i]);
+        world_offer(w, name, true, "");
+    }
+    w->room[POOL_OF_WORKERS] = 4;
+}
+
+static void offer_usual(struct jobs_world *w)
+{
+    offer(w, "cart", &usual);
+}
+
+#define TELL(to, name, ...)                                                                        \
+    ((struct job_spec){JOB_SPEC_DEFAULTS, .method = span_text(name), .params = span_text("\x90"),  \
+                       .durable = DURABLE_NONE, .actor = span_text(to), __VA_ARGS__})
+
+static void commit(struct jobs_world *w)
+{
+    jobs_world_pass(w, AO_MS(3));
+}
+
+static uint64_t post(struct jobs_world *w, const struct job_spec *spec)
+{
+    uint64_t id = jobs_world_submit(w, spec);
+    commit(w);
+    return id;
+}
+
+static uint64_t tell(struct jobs_world *w, const char *to)
+{
+    return post(w, &TELL(to, "cart.add"));
+}
+
+static struct operation *call(struct jobs_world *w, const char *to, const char *method)
+{
+    struct operation *op = world_operation(w, &operation_actor_call);
+    static struct job_spec specs[16];
+    static unsigned next;
+    struct job_spec *spec = &specs[next++ % 16];
+    *spec = TELL(to, method, .calls = true);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    return op;
+}
+
+static struct operation *act(struct jobs_world *w, const struct operation_class *cls,
+                             const char *name)
+{
+    struct operation *op = world_operation(w, cls);
+    op->actor.name = span_text(name);
+    op->actor.with_state = true;
+    world_give(w, op);
+    return op;
+}
+
+static void failed(struct jobs_world *w, struct operation *op, enum ergon_error error)
+{
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, error);
+}
+
+static struct actor *actor_of(struct jobs_world *w, const char *name)
+{
+    return actor_find(w->jobs->actors, span_text(""), span_text(name));
+}
+
+static const struct store_actor *row_of(struct jobs_world *w, const char *name)
+{
+    struct span all = span_text(name), type = actor_type_of_name(all);
+    return memory_rows_actor(&w->store->rows, span_text(""), type, span_behind(all, type.len + 1));
+}
+
+static void is_waiting(struct jobs_world *w, uint64_t id, enum job_reason reason)
+{
+    assert_int_equal(world_state(w, id), JOB_WAITING);
+    assert_int_equal(world_reason(w, id), reason);
+}
+
+static bool is_out(struct jobs_world *w, uint64_t id)
+{
+    return world_run_of(w, id) != NULL;
+}
+
+/* The one that is out of this method. */
+static uint64_t out_of(struct jobs_world *w, const char *method)
+{
+    for (struct job *job = w->jobs->table.first; job; job = job->all_next)
+        if (is_out(w, job->id) && span_is(job->queue->name, method))
+            return job->id;
+    fail_msg("no %s is out", method);
+    return 0;
+}
+
+/* It answers, with a new state of one byte; nothing is written yet. */
+static void answer_only(struct jobs_world *w, uint64_t id, const char *state)
+{
+    struct world_run *r = world_run_of(w, id);
+    assert_non_null(r);
+    if (state)
+        assert_null(turn_set_state(r->run.turn, span_text(state), r->run.turn->writes));
+    world_finish(r, "\x2a");
+    jobs_world_settle(w);
+}
+
+static void answer(struct jobs_world *w, uint64_t id, const char *state)
+{
+    answer_only(w, id, state);
+    commit(w);
+}
+
+static void has_state(struct jobs_world *w, const char *name, const char *state, uint64_t version)
+{
+    const struct actor *a = actor_of(w, name);
+    assert_non_null(a);
+    assert_int_equal(a->version, version);
+    if (state)
+        assert_true(a->state && span_is(blob_bytes(a->state), state));
+    else
+        assert_null(a->state);
+}
+
+static void has_row(struct jobs_world *w, const char *name, const char *state, uint64_t version)
+{
+    const struct store_actor *row = row_of(w, name);
+    assert_non_null(row);
+    assert_int_equal(row->version, version);
+    assert_true(span_is(row->state, state));
+}
+
+/* --- Turns --- */
+
+KEPT_TEST(a_turn_is_seen_when_it_is_on_disk)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    assert_int_equal(world_job(w, a)->durable, DURABLE_FSYNC);
+    answer_only(w, a, "\x01");
+    assert_int_equal(world_reason(w, a), JOB_WHY_COMMIT);
+    has_state(w, "cart/1", NULL, 0);
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    assert_null(row_of(w, "cart/1"));
+    commit(w);
+    has_state(w, "cart/1", "\x01", 1);
+    has_row(w, "cart/1", "\x01", 1);
+    assert_true(is_out(w, b));
+    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x01"));
+    answer(w, b, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+    jobs_world_pass(w, AO_S(1));
+    stage_balances(w);
+}
+
+KEPT_TEST(a_call_is_answered_when_its_effect_is_on_disk)
+{
+    offer_usual(w);
+    struct operation *op = call(w, "cart/1", "cart.add");
+    commit(w);
+    answer_only(w, out_of(w, "cart.add"), "\x01");
+    assert_false(world_answered(w, op));
+    has_state(w, "cart/1", NULL, 0);
+    commit(w);
+    stage_says(op, "42");
+    has_row(w, "cart/1", "\x01", 1);
+    assert_int_equal(w->store->rows.row_count, 0); /* it had no row of its own */
+    stage_balances(w);
+}
+
+KEPT_TEST(a_turn_that_changes_nothing_writes_no_state)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), NULL);
+    assert_null(row_of(w, "cart/1"));
+    struct operation *op = call(w, "cart/1", "cart.add");
+    commit(w);
+    uint32_t commits = w->store->commits;
+    answer_only(w, out_of(w, "cart.add"), NULL);
+    assert_true(world_answered(w, op));
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(w->store->commits, commits);
+}
+
+KEPT_TEST(a_turn_that_drops_its_state_is_written)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    uint64_t a = tell(w, "cart/1");
+    assert_null(turn_drop_state(world_run_of(w, a)->run.turn));
+    answer(w, a, NULL);
+    has_state(w, "cart/1", NULL, 2);
+    has_row(w, "cart/1", "", 2);
+}
+
+/* --- Failures --- */
+
+KEPT_TEST(a_full_disk_leaves_the_state_and_keeps_the_message)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    w->store->error = STORE_FULL;
+    answer(w, a, "\x02");
+    jobs_world_pass(w, AO_S(5));
+    has_state(w, "cart/1", "\x01", 1);
+    assert_int_equal(world_reason(w, a), JOB_WHY_STORE);
+    assert_false(world_cancel(w, world_job(w, a))); /* it has ended, but for the disk */
+    failed(w, act(w, &operation_actor_stop, "cart/1"), ERGON_E_STORE);
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(5));
+    has_row(w, "cart/1", "\x02", 2);
+    has_state(w, "cart/1", "\x02", 2);
+    assert_true(is_out(w, b)); /* and `a` did not run again */
+    answer(w, b, NULL);
+    jobs_world_pass(w, AO_S(1));
+    stage_balances(w);
+}
+
+KEPT_TEST(a_full_disk_fails_a_call_and_its_changes)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    struct operation *op = call(w, "cart/1", "cart.add"), *next = call(w, "cart/1", "cart.add");
+    commit(w);
+    w->store->error = STORE_FULL;
+    answer(w, out_of(w, "cart.add"), "\x02");
+    failed(w, op, ERGON_E_STORE);
+    has_state(w, "cart/1", "\x01", 1);
+    w->store->error = STORE_OK;
+    uint64_t b = out_of(w, "cart.add");
+    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x01"));
+    answer(w, b, "\x03");
+    stage_says(next, "42");
+    has_row(w, "cart/1", "\x03", 2);
+    jobs_world_pass(w, AO_S(5));
+    stage_balances(w);
+}
+
+KEPT_TEST(what_the_store_refuses_fails_the_message)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    w->store->refuses_groups = true;
+    answer(w, a, "\x01");
+    jobs_world_pass(w, AO_S(3));
+    w->store->refuses_groups = false;
+    assert_int_equal(world_state(w, a), JOB_FAILED);
+    assert_string_equal(world_job(w, a)->end->code, "STORE");
+    assert_int_equal(memory_store_row(w->store, a)->task.state, JOB_FAILED);
+    has_state(w, "cart/1", NULL, 0);
+    assert_true(is_out(w, b));
+    answer(w, b, "\x02");
+    has_row(w, "cart/1", "\x02", 1);
+    stage_balances(w);
+}
+
+KEPT_TEST(a_late_attempt_is_not_written)
+{
+    offer_usual(w);
+    uint64_t a = post(w, &TELL("cart/1", "cart.add", .timeout = AO_S(1), .retries = 0,
+                               .said = 1u << JOB_OPTION_timeout | 1u << JOB_OPTION_retries));
+    struct world_run *late = world_run_of(w, a);
+    w->stubborn = true;
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(world_state(w, a), JOB_FAILED);
+    uint64_t b = tell(w, "cart/1");
+    is_waiting(w, b, JOB_WHY_OVERRUN);
+    assert_null(turn_set_state(late->run.turn, span_text("\x09"), 1));
+    world_finish(late, "\xc0");
+    commit(w);
+    assert_null(row_of(w, "cart/1"));
+    answer(w, b, "\x01");
+    has_row(w, "cart/1", "\x01", 1);
+}
+
+/* --- Loads --- */
+
+static void crash(struct jobs_world *w)
+{
+    jobs_world_crash(w);
+    offer_usual(w);
+}
+
+KEPT_TEST(an_actor_is_loaded_by_its_name)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    crash(w);
+    assert_null(actor_of(w, "cart/1"));
+    uint64_t a = jobs_world_submit(w, &TELL("cart/1", "cart.add"));
+    jobs_world_settle(w);
+    is_waiting(w, a, JOB_WHY_LOADING);
+    commit(w);
+    assert_true(is_out(w, a));
+    const struct attempt_turn *turn = world_run_of(w, a)->run.turn;
+    assert_true(span_is(blob_bytes(turn->state), "\x01"));
+    assert_int_equal(turn->version, 1);
+    answer(w, a, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+}
+
+KEPT_TEST(readers_and_operations_wait_for_a_load)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    crash(w);
+    struct operation *get = act(w, &operation_actor_get, "cart/1"),
+                     *none = act(w, &operation_actor_get, "cart/none"),
+                     *read = call(w, "cart/1", "cart.read");
+    assert_false(world_answered(w, get));
+    commit(w);
+    stage_says(get, "'version': 1");
+    failed(w, none, ERGON_E_NOT_FOUND);
+    assert_null(actor_of(w, "cart/none"));
+    uint64_t reads = out_of(w, "cart.read");
+    assert_true(span_is(blob_bytes(world_run_of(w, reads)->run.turn->state), "\x01"));
+    answer(w, reads, NULL);
+    stage_says(read, "42");
+}
+
+KEPT_TEST(a_load_that_fails_is_tried_again)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    crash(w);
+    uint64_t a = tell(w, "cart/2");
+    answer(w, a, NULL);
+    a = jobs_world_submit(
+        w, &TELL("cart/1", "cart.add", .durable = DURABLE_NONE, .said = 1u << JOB_OPTION_durable));
+    struct operation *op = call(w, "cart/1", "cart.add"),
+                     *get = act(w, &operation_actor_get, "cart/1");
+    w->store->error = STORE_IO;
+    commit(w);
+    failed(w, op, ERGON_E_STORE);
+    failed(w, get, ERGON_E_STORE);
+    is_waiting(w, a, JOB_WHY_LOADING);
+    op = call(w, "cart/1", "cart.add");
+    commit(w);
+    failed(w, op, ERGON_E_STORE);
+    jobs_world_pass(w, AO_S(3));
+    is_waiting(w, a, JOB_WHY_LOADING);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    assert_true(is_out(w, a));
+    answer(w, a, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+}
+
+KEPT_TEST(one_that_is_cancelled_during_a_load_leaves_its_place)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    crash(w);
+    w->store->latency = AO_MS(50);
+    uint64_t a = jobs_world_submit(
+        w, &TELL("cart/1", "cart.add", .durable = DURABLE_NONE, .said = 1u << JOB_OPTION_durable));
+    uint64_t b = jobs_world_submit(
+        w, &TELL("cart/1", "cart.add", .durable = DURABLE_NONE, .said = 1u << JOB_OPTION_durable));
+    uint64_t c = jobs_world_submit(
+        w, &TELL("cart/2", "cart.add", .durable = DURABLE_NONE, .said = 1u << JOB_OPTION_durable));
+    jobs_world_settle(w);
+    assert_true(world_cancel(w, world_job(w, a)) && world_cancel(w, world_job(w, c)));
+    is_waiting(w, b, JOB_WHY_LOADING);
+    jobs_world_pass(w, AO_MS(200));
+    w->store->latency = AO_MS(1);
+    assert_null(actor_of(w, "cart/2"));
+    assert_true(is_out(w, b));
+    answer(w, b, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+}
+
+KEPT_TEST(an_idle_actor_leaves_memory_and_comes_back)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    uint64_t dead = tell(w, "cart/2");
+    world_fail(world_run_of(w, dead), "PERMANENT", "no");
+    commit(w);
+    answer(w, tell(w, "cart/2"), "\x07");
+    jobs_world_pass(w, AO_S(400));
+    assert_null(actor_of(w, "cart/1"));
+    assert_non_null(actor_of(w, "cart/2")); /* its dead letter names it */
+    assert_null(actor_of(w, "cart/2")->state);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/2");
+    assert_true(span_is(blob_bytes(world_run_of(w, a)->run.turn->state), "\x01"));
+    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x07"));
+    answer(w, a, NULL);
+    answer(w, b, NULL);
+    has_row(w, "cart/1", "\x01", 1);
+}
+
+/* --- Stop, start, drop --- */
+
+KEPT_TEST(a_stop_is_answered_when_it_is_on_disk_and_survives)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    struct operation *op = act(w, &operation_actor_stop, "cart/1");
+    assert_false(world_answered(w, op));
+    assert_int_equal(actor_stage(actor_of(w, "cart/1")), ACTOR_SLEEPING);
+    commit(w);
+    stage_says(op, "'stage': 'stopped'");
+    uint64_t kept = tell(w, "cart/1");
+    is_waiting(w, kept, JOB_WHY_STOPPED);
+    crash(w);
+    commit(w);
+    is_waiting(w, kept, JOB_WHY_STOPPED);
+    op = call(w, "cart/1", "cart.add");
+    commit(w);
+    failed(w, op, ERGON_E_STOPPED);
+    op = act(w, &operation_actor_start, "cart/1");
+    commit(w);
+    assert_true(world_answered(w, op));
+    assert_true(is_out(w, kept));
+    assert_int_equal(row_of(w, "cart/1")->stopped.len, 0);
+    answer(w, kept, NULL);
+}
+
+KEPT_TEST(a_call_to_one_that_is_found_stopped_fails)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    act(w, &operation_actor_stop, "cart/1");
+    commit(w);
+    crash(w);
+    struct operation *op = call(w, "cart/1", "cart.add"), *behind = call(w, "cart/1", "cart.add"),
+                     *read = call(w, "cart/1", "cart.read");
+    commit(w);
+    failed(w, op, ERGON_E_STOPPED);
+    failed(w, behind, ERGON_E_STOPPED);
+    failed(w, read, ERGON_E_STOPPED);
+}
+
+KEPT_TEST(a_stop_and_a_turn_are_written_one_after_the_other)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    struct operation *op = act(w, &operation_actor_stop, "cart/1");
+    answer_only(w, a, "\x01"); /* the stop is under way */
+    assert_false(world_answered(w, op));
+    jobs_world_pass(w, AO_MS(10));
+    stage_says(op, "'stage': 'stopped'");
+    has_row(w, "cart/1", "\x01", 1);
+    assert_true(row_of(w, "cart/1")->stopped.len > 0);
+    is_waiting(w, b, JOB_WHY_STOPPED);
+    op = act(w, &operation_actor_start, "cart/1");
+    commit(w);
+    answer_only(w, b, "\x02");
+    op = act(w, &operation_actor_stop, "cart/1"); /* the turn is under way */
+    jobs_world_pass(w, AO_MS(10));
+    stage_says(op, "'stage': 'stopped'");
+    has_row(w, "cart/1", "\x02", 2);
+    assert_true(row_of(w, "cart/1")->stopped.len > 0);
+    stage_balances(w);
+}
+
+KEPT_TEST(a_drop_waits_for_a_turn_that_is_under_way)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    answer_only(w, a, "\x01");
+    struct operation *op = act(w, &operation_actor_drop, "cart/1");
+    jobs_world_pass(w, AO_MS(20));
+    assert_true(world_answered(w, op));
+    assert_null(row_of(w, "cart/1"));
+    jobs_world_pass(w, AO_S(2));
+    assert_null(world_job(w, a));
+    assert_null(world_job(w, b)); /* cancelled, and not kept */
+    stage_balances(w);
+}
+
+KEPT_TEST(a_drop_throws_away_the_turn_that_waits_for_it)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    struct operation *caller = call(w, "cart/1", "cart.add");
+    commit(w);
+    struct operation *op = act(w, &operation_actor_drop, "cart/1");
+    answer_only(w, out_of(w, "cart.add"), "\x02");
+    jobs_world_pass(w, AO_MS(20));
+    assert_true(world_answered(w, op));
+    failed(w, caller, ERGON_E_CANCELLED);
+    assert_null(row_of(w, "cart/1"));
+    uint64_t a = tell(w, "cart/1");
+    assert_null(world_run_of(w, a)->run.turn->state);
+    answer(w, a, "\x03");
+    has_row(w, "cart/1", "\x03", 1);
+    stage_balances(w);
+}
+
+KEPT_TEST(a_start_with_reset_forgets_the_state)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    struct operation *op = world_operation(w, &operation_actor_start);
+    op->actor.name = span_text("cart/1");
+    op->actor.reset = true;
+    world_give(w, op);
+    has_state(w, "cart/1", "\x01", 1);
+    commit(w);
+    assert_true(world_answered(w, op));
+    has_state(w, "cart/1", NULL, 2);
+    has_row(w, "cart/1", "", 2);
+}
+
+/* --- Crashes --- */
+
+KEPT_TEST(what_was_not_committed_runs_again)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    answer_only(w, a, "\x01");
+    crash(w);
+    commit(w);
+    assert_true(is_out(w, a) && !is_out(w, b));
+    assert_int_equal(world_run_of(w, a)->run.attempt, 2);
+    assert_null(world_run_of(w, a)->run.turn->state);
+    answer(w, a, "\x01");
+    crash(w);
+    commit(w);
+    assert_null(world_job(w, a));
+    assert_true(is_out(w, b));
+    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x01"));
+    answer(w, b, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+    jobs_world_pass(w, AO_S(1));
+    stage_balances(w);
+}
+
+KEPT_TEST(a_retry_keeps_its_place_through_a_crash)
+{
+    offer_usual(w);
+    uint64_t first = post(w, &TELL("cart/1", "cart.add", .delay = AO_MS(20)));
+    uint64_t a = tell(w, "cart/1"); /* it has the later number, and its turn first */
+    jobs_world_pass(w, AO_MS(50));
+    is_waiting(w, first, JOB_WHY_ACTOR);
+    world_fail(world_run_of(w, a), "ODD", "not now");
+    commit(w);
+    assert_int_equal(world_state(w, a), JOB_DELAYED);
+    crash(w);
+    commit(w);
+    is_waiting(w, first, JOB_WHY_ACTOR);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, a) && !is_out(w, first));
+    answer(w, a, "\x01");
+    assert_true(is_out(w, first));
+    answer(w, first, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+}
+
+KEPT_TEST(messages_wait_for_their_own_rows_in_their_places)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    w->store->latency = AO_MS(20);
+    uint64_t a = jobs_world_submit(w, &TELL("cart/1", "cart.add"));
+    struct operation *op = call(w, "cart/1", "cart.add"); /* needs no row, and came later */
+    assert_int_equal(world_reason(w, a), JOB_WHY_COMMIT);
+    jobs_world_pass(w, AO_MS(60));
+    assert_true(is_out(w, a));
+    assert_false(world_answered(w, op));
+    w->store->latency = AO_MS(1);
+    answer(w, a, "\x02");
+    answer(w, out_of(w, "cart.add"), "\x03");
+    stage_says(op, "42");
+    has_row(w, "cart/1", "\x03", 3);
+}
+
+KEPT_TEST(types_are_known_before_their_workers_come_back)
+{
+    offer_usual(w);
+    jobs_world_settle(w);
+    commit(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    jobs_world_crash(w);
+    uint64_t a = tell(w, "cart/1");
+    assert_int_equal(world_job(w, a)->durable, DURABLE_FSYNC);
+    offer_usual(w);
+    commit(w);
+    answer(w, a, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+}
+
+/* --- Steps --- */
+
+static void offer_steps(struct jobs_world *w)
+{
+    offer(w, "tick", &usual);
+}
+
+KEPT_TEST(stepping_goes_on_after_a_crash)
+{
+    offer_steps(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = out_of(w, "tick.step");
+    answer_only(w, step, "\x02");
+    has_state(w, "tick/1", "\x01", 1);
+    assert_false(is_out(w, step)); /* the next waits for the disk */
+    commit(w);
+    has_row(w, "tick/1", "\x02", 2);
+    assert_int_equal(out_of(w, "tick.step"), step);
+    struct attempt_turn *turn = world_run_of(w, step)->run.turn;
+    assert_null(turn_sleep(turn, AO_NEVER));
+    answer(w, step, "\x03");
+    assert_int_equal(world_state(w, step), JOB_DELAYED);
+    commit(w);
+    jobs_world_crash(w);
+    offer_steps(w);
+    jobs_world_pass(w, AO_S(3600));
+    assert_int_equal(world_state(w, step), JOB_DELAYED); /* until it is woken */
+    struct operation *op = act(w, &operation_actor_wake, "tick/1");
+    commit(w);
+    assert_true(world_answered(w, op));
+    assert_true(is_out(w, step));
+    assert_true(span_is(blob_bytes(world_run_of(w, step)->run.turn->state), "\x03"));
+}
+
+KEPT_TEST(a_step_that_cannot_be_written_is_tried_again)
+{
+    offer_steps(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = out_of(w, "tick.step");
+    w->store->error = STORE_FULL;
+    answer(w, step, "\x02");
+    has_state(w, "tick/1", "\x01", 1);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    step = out_of(w, "tick.step");
+    assert_true(span_is(blob_bytes(world_run_of(w, step)->run.turn->state), "\x01"));
+    answer(w, step, "\x02");
+    has_row(w, "tick/1", "\x02", 2);
+}
+
+KEPT_TEST(a_step_that_is_cancelled_stops_its_actor_on_disk)
+{
+    offer_steps(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = out_of(w, "tick.step");
+    answer_only(w, step, "\x02");
+    world_cancel(w, world_job(w, step)); /* while its write is under way */
+    jobs_world_pass(w, AO_S(3));
+    has_row(w, "tick/1", "\x02", 2);
+    assert_true(row_of(w, "tick/1")->stopped.len > 0);
+    assert_int_equal(actor_stage(actor_of(w, "tick/1")), ACTOR_STOPPED);
+}
+
+KEPT_TEST(a_turn_that_stops_its_actor_is_written)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    assert_null(turn_stop(world_run_of(w, a)->run.turn, span_text("sold out")));
+    answer_only(w, a, "\x01");
+    assert_int_equal(actor_stage(actor_of(w, "cart/1")), ACTOR_ACTIVE);
+    commit(w);
+    assert_true(span_is(row_of(w, "cart/1")->stopped, "sold out"));
+    is_waiting(w, b, JOB_WHY_STOPPED);
+}
+
+/* --- The end --- */
+
+KEPT_TEST(a_stop_in_order_writes_what_is_pending)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    answer_only(w, a, "\x01");
+    jobs_world_restart(w);
+    offer_usual(w);
+    commit(w);
+    assert_null(world_job(w, a));
+    has_row(w, "cart/1", "\x01", 1);
+    assert_true(is_out(w, b));
+    answer(w, b, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+}
+
+KEPT_TEST(a_type_that_becomes_durable_is_written)
+{
+    struct actor_policy policy = usual;
+    policy.durable = DURABLE_NONE;
+    offer(w, "cart", &policy);
+    uint64_t a = tell(w, "cart/1");
+    assert_int_equal(world_job(w, a)->durable, DURABLE_NONE);
+    answer(w, a, "\x01");
+    assert_null(row_of(w, "cart/1"));
+    offer_usual(w);
+    commit(w);
+    has_row(w, "cart/1", "\x01", 1);
+    answer(w, tell(w, "cart/1"), "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+}
