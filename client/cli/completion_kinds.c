@@ -30,6 +30,7 @@ const char *const *completion_choices(const char *command, const char *option)
         {"worker", "input", {"json", "raw", "args"}},
         {"worker", "on-lost", {"kill", "finish"}},
         {"worker", "durable", {"none"}},
+        {"worker", "actor", {NULL}}, /* a type, which may be a new one */
         {"sem run", "on-lost", {"kill", "warn"}},
         {NULL,
          "state",
