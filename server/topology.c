@@ -226,6 +226,7 @@ static int new_jobs(struct topology *t, const struct config *c, struct registry 
         .default_durable = plan_durable(c),
         .tenants = tenants,
         .tenant_count = (uint32_t)c->tenant_count,
+        .read_turn_options = spec_read_turn_options,
         .read_cron_options = spec_reread_cron_options,
         .worker_methods = t->worker_methods,
         .tracer = t->tracer,

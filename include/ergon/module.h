@@ -286,6 +286,13 @@ struct ergon_host {
     bool (*sleep)(struct ergon_task *task, uint64_t ns);
     bool (*wake)(struct ergon_task *task);
     bool (*stop)(struct ergon_task *task, const char *why);
+    /* Sends a message to an actor, which may be the own one, or submits a task: `params` is one
+     * MessagePack value (empty: none), `options` a map of those of tasks (empty: none).  The server
+     * does so with the end of the turn, of all or of none; one that it refuses fails the turn. */
+    bool (*tell)(struct ergon_task *task, const char *to, const char *method,
+                 struct ergon_bytes params, struct ergon_bytes options);
+    bool (*submit)(struct ergon_task *task, const char *method, struct ergon_bytes params,
+                   struct ergon_bytes options);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

@@ -18,6 +18,7 @@
 
 struct cluster;
 struct cron_spec;
+struct job_spec;
 struct jobs;
 struct store;
 struct tasks;
@@ -69,6 +70,9 @@ struct jobs_options {
      * defaults; its spans may point into the map.  False: it cannot be read.  Not NULL where there
      * is a store. */
     bool (*read_cron_options)(struct span options, struct cron_spec *spec);
+    /* Reads the options of what a turn sends, likewise (spec_read_turn_options()); a text says what
+     * is wrong.  NULL: turns send none with options. */
+    bool (*read_turn_options)(struct span options, struct job_spec *spec, char *error, size_t size);
     /* Borrowed; NULL: there is no cluster, and what the store has belongs to this process.  Not
      * NULL with a store that loads in chunks. */
     const struct jobs_cluster *cluster;

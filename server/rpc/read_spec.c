@@ -57,30 +57,62 @@ bool spec_may_run(struct job_request *jr, struct span method)
                        rpc_where_else(method));
 }
 
-/* What the task shares with others by name, as semaphores are shared. */
-static bool may_name(struct job_request *jr, const struct job_spec *spec)
+/* Of what the task shares with others by name, as semaphores are shared, the first that the rights
+ * do not cover; empty: they cover all. */
+static struct span lacks_name(const struct rights *rights, bool others, const struct job_spec *spec)
 {
     const struct span names[] = {spec->limit_key, spec->rate_key, spec->coalesce,
                                  spec->actor.len > 0 ? spec->key : (struct span){0}};
-    const struct operation *op = jr->op;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].len > 0 &&
-            !rights_cover(op->rights, spec->method,
-                          &(struct rights_object){spec->tenant, spec->method, names[i]},
-                          op->others))
-            return spec_refuse(jr, ERGON_E_DENIED,
-                               "a role's `keys` have to name \"%.*s\" for a task with this limit, "
-                               "rate or coalesce, or a message with this key",
-                               (int)names[i].len, (const char *)names[i].at);
-    return true;
+            !rights_cover(rights, spec->method,
+                          &(struct rights_object){spec->tenant, spec->method, names[i]}, others))
+            return names[i];
+    return (struct span){0};
+}
+
+static struct rights_object object_of(const struct job_spec *spec)
+{
+    return (struct rights_object){spec->tenant, spec->method,
+                                  spec->actor.len > 0 ? spec->actor : spec->key};
+}
+
+static bool may_name(struct job_request *jr, const struct job_spec *spec)
+{
+    struct span name = lacks_name(jr->op->rights, jr->op->others, spec);
+
+    return name.len == 0 ||
+           spec_refuse(jr, ERGON_E_DENIED,
+                       "a role's `keys` have to name \"%.*s\" for a task with this limit, "
+                       "rate or coalesce, or a message with this key",
+                       (int)name.len, (const char *)name.at);
+}
+
+bool spec_may_submit(const struct connection *c, const struct job_spec *spec, char *error,
+                     size_t size)
+{
+    const struct principal *who = conn_principal(c);
+    const struct rights *rights = who ? principal_rights(who) : NULL;
+    const struct rights_object job = object_of(spec);
+    bool others = rpc_others_count(c);
+
+    if (!rights || (conn_may(c, spec->method) && rights_cover(rights, spec->method, &job, others) &&
+                    lacks_name(rights, others, spec).len == 0))
+        return true;
+    snprintf(error, size,
+             "%s may not submit \"%.*s\"%s%.*s: a role has to grant it the method, the tenant and "
+             "the `keys`",
+             principal_name(who), (int)spec->method.len, (const char *)spec->method.at,
+             job.key.len > 0 ? " for " : "", (int)(job.key.len < 80 ? job.key.len : 80),
+             (const char *)job.key.at);
+    return false;
 }
 
 bool spec_may_share(struct job_request *jr, struct job_spec *spec)
 {
     const struct operation *op = jr->op;
-    const struct rights_object job = {spec->tenant, spec->method,
-                                      spec->actor.len > 0 ? spec->actor : spec->key};
+    const struct rights_object job = object_of(spec);
     const char *who = principal_name(conn_principal(jr->rq->conn));
     const char *what = "for that queue or key";
 

@@ -29,6 +29,11 @@ bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *for
  * DENIED. */
 bool spec_may_share(struct job_request *jr, struct job_spec *spec);
 
+/* May this peer submit the spec, whose method, tenant, actor and names are set?  False, and a text:
+ * DENIED.  It answers nothing. */
+bool spec_may_submit(const struct connection *c, const struct job_spec *spec, char *error,
+                     size_t size);
+
 /* Is there such a handler, is it run, and may the peer call it?  Else NO_METHOD, NO_EXECUTOR, AUTH,
  * DENIED. */
 bool spec_may_run(struct job_request *jr, struct span method);

@@ -254,6 +254,26 @@ bool spec_read_options(struct reader *r, struct job_spec *spec, uint64_t **ids,
     return options_take_by(r, find_option, &reading, error, size);
 }
 
+/* --- Those of what a turn sends --- */
+
+/* It waits for no other task: that may be gone when the turn is tried again. */
+static const uint32_t never_in_a_turn = 1u << JOB_OPTION_after | 1u << JOB_OPTION_after_any;
+
+bool spec_read_turn_options(struct span options, struct job_spec *spec, char *error, size_t size)
+{
+    struct reader r = reader_of(options);
+    uint64_t *none = NULL;
+    struct span to = spec->actor;
+    bool good = options.len == 0 || spec_read_options(&r, spec, &none, NULL, error, size);
+    if (spec->said & never_in_a_turn)
+        snprintf(error, size, "what a turn sends cannot have the options after and after_any");
+    else if (good && spec->actor.at != to.at && to.len > 0)
+        snprintf(error, size, "the actor is named twice");
+    else
+        return good;
+    return false;
+}
+
 /* --- The options of a cron --- */
 
 static bool read_overlap(struct reader *r, void *out)

@@ -28,6 +28,11 @@ bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *erro
  * a newer one wrote it. */
 bool spec_reread_cron_options(struct span options, struct cron_spec *spec);
 
+/* Takes the options of a message or a task that a turn sends, a raw map or nil or nothing, into a
+ * spec that has its defaults, its method and, of a message, its actor.  False, and a text, as
+ * there. */
+bool spec_read_turn_options(struct span options, struct job_spec *spec, char *error, size_t size);
+
 /* Readers of values that other maps have, too.  False: the value is none of its kind, and `out` is
  * undefined. */
 bool option_duration(struct reader *r, void *out);       /* uint64_t, ns */

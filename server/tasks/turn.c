@@ -20,6 +20,7 @@ struct attempt_turn *turn_new(struct span actor, struct blob *state)
 void turn_drop_changes(struct attempt_turn *turn)
 {
     blob_unref(turn->changes.state);
+    turn_messages_drop(&turn->changes.messages);
     turn->changes = (struct turn_changes){0};
 }
 
@@ -98,10 +99,16 @@ const char *turn_stop(struct attempt_turn *turn, struct span why)
     return NULL;
 }
 
+const char *turn_send(struct attempt_turn *turn, const struct turn_message_parts *parts)
+{
+    const char *refused = refusal_of(turn);
+    return refused ? refused : turn_messages_add(&turn->changes.messages, parts);
+}
+
 /* --- As a map --- */
 
 struct changes_map {
-    struct span state, stop;
+    struct span state, stop, tell, task; /* tell, task: raw */
     uint64_t schema;
     ao_time sleep;
     bool says_state, says_schema, says_sleep, says_stop, drop, wake;
@@ -146,6 +153,11 @@ static bool read_stop(struct reader *r, void *out)
     return read_text(r, &map->stop);
 }
 
+static bool read_raw(struct reader *r, void *out)
+{
+    return read_any(r, out);
+}
+
 static bool refuse(struct attempt_turn *turn, const char *why, char *error, size_t size)
 {
     snprintf(error, size, "%s", why);
@@ -184,6 +196,8 @@ bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, 
         {"sleep", read_sleep, &map, "a duration, or true: until it is woken"},
         {"wake", read_true, &map.wake, "true"},
         {"stop", read_stop, &map, "a text: why"},
+        {"tell", read_raw, &map.tell, "an array"},
+        {"task", read_raw, &map.task, "an array"},
     };
     turn_drop_changes(turn);
     if (!options_take(&r, options, sizeof options / sizeof *options, error, size))
@@ -191,5 +205,12 @@ bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, 
     if (!reader_at_end(&r))
         return refuse(turn, "something follows the changes", error, size);
     const char *wrong = take(turn, &map);
-    return wrong ? refuse(turn, wrong, error, size) : true;
+    if (!wrong && map.tell.len + map.task.len > 0)
+        wrong = refusal_of(turn);
+    if (wrong)
+        return refuse(turn, wrong, error, size);
+    bool sends = turn_messages_read(&turn->changes.messages, map.tell, map.task, error, size);
+    if (!sends)
+        turn_drop_changes(turn);
+    return sends;
 }

@@ -12,9 +12,9 @@
 #include <ergon/ao.h>
 
 #include "base/blob.h"
+#include "server/tasks/turn_messages.h"
 
 enum {
-    ACTOR_NAME_MAX = 200, /* bytes of "type/key" */
     ACTOR_STATE_MAX = 64 << 10,
     TURN_TEXT_MAX = 160 /* bytes with the terminator: why an actor stops */
 };
@@ -29,6 +29,7 @@ struct turn_changes {
     bool stops;         /* it is stopped; `stop` says why */
     uint8_t sleep;      /* enum turn_sleep: when its next step is due */
     ao_time sleep_for;  /* ns */
+    struct turn_messages messages;
     char stop[TURN_TEXT_MAX];
 };
 
@@ -59,9 +60,11 @@ const char *turn_drop_state(struct attempt_turn *turn);
 const char *turn_sleep(struct attempt_turn *turn, ao_time ns); /* AO_NEVER: until it is woken */
 const char *turn_wake(struct attempt_turn *turn);
 const char *turn_stop(struct attempt_turn *turn, struct span why);
+const char *turn_send(struct attempt_turn *turn, const struct turn_message_parts *parts);
 
 /* The changes as a worker answers them: a nil, or a map of {state, schema, drop, sleep, wake,
- * stop}. False, and a text: they are none, or may not be; the turn has no changes then. */
+ * stop, tell, task}.  False, and a text: they are none, or may not be; the turn has no changes
+ * then. */
 bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, size_t size);
 
 #endif

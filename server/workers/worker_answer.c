@@ -1,8 +1,12 @@
 /* What a worker answers becomes the result of its task, or the failure.  Nothing of it is trusted:
  * whatever it says, only its own tasks are concerned. */
+#include <stdio.h>
+
 #include "base/log.h"
 #include "base/units.h"
 #include "proto/error_value.h"
+#include "server/jobs/jobs.h"
+#include "server/rpc/read_spec.h"
 #include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/turn.h"
@@ -18,21 +22,57 @@ static void take_result(struct task *t, struct span value, uint64_t most)
     t->result_len = value.len;
 }
 
+/* What one message of a turn may not be: ERGON_OK, it may. */
+static enum ergon_error check_message(const struct worker_link *link, const struct task *t,
+                                      const struct turn_message *m, char *text, size_t size)
+{
+    struct job_spec spec;
+    struct span tenant = jobs_owner_tenant(t->attempt->owner);
+
+    job_spec_init(&spec);
+    spec.method = m->method;
+    spec.actor = m->to;
+    if (!spec_read_turn_options(m->options, &spec, text, size))
+        return ERGON_E_BAD_CHANGES;
+    if (spec.tenant.len == 0)
+        spec.tenant = tenant;
+    if (span_equal(spec.tenant, tenant))
+        return spec_may_submit(link->conn, &spec, text, size) ? ERGON_OK : ERGON_E_DENIED;
+    snprintf(text, size, "a turn sends for the tenant of its actor alone");
+    return ERGON_E_DENIED;
+}
+
+/* The rights are those of the worker's principal. */
+static enum ergon_error check_messages(const struct worker_link *link, const struct task *t,
+                                       char *text, size_t size)
+{
+    enum ergon_error wrong = ERGON_OK;
+
+    for (const struct turn_message *m = t->attempt->turn->changes.messages.first;
+         m && wrong == ERGON_OK; m = m->next)
+        wrong = check_message(link, t, m, text, size);
+    return wrong;
+}
+
 /* [result, changes]: what a turn answers. */
-static void take_turn(struct task *t, struct span value, uint64_t most)
+static void take_turn(const struct worker_link *link, struct task *t, struct span value,
+                      uint64_t most)
 {
     struct reader r = reader_of(value);
     struct span result, changes;
     uint32_t count;
-    char text[160] = "a turn answers [result, changes], where changes are a map or nil";
+    char text[240] = "a turn answers [result, changes], where changes are a map or nil";
+    enum ergon_error wrong = ERGON_E_BAD_CHANGES;
     bool good = read_array(&r, &count) && count == 2 && read_any(&r, &result) &&
                 read_any(&r, &changes) &&
                 turn_read_changes(t->attempt->turn, changes, text, sizeof text);
 
     if (good)
+        wrong = check_messages(link, t, text, sizeof text);
+    if (wrong == ERGON_OK)
         take_result(t, result, most);
     else
-        task_fail(t, ERGON_E_BAD_CHANGES, NULL, span_text(text));
+        task_fail(t, wrong, NULL, span_text(text));
 }
 
 /* "5s", or "5s: the disk is full"; false: it says no time. */
@@ -64,7 +104,7 @@ static void settle(struct worker_link *link, struct task *t, const struct envelo
     if (envelope_is_error(e))
         take_error(t, e->error);
     else if (task_is(t, TASK_ATTEMPT) && t->attempt->turn)
-        take_turn(t, e->result, most);
+        take_turn(link, t, e->result, most);
     else
         take_result(t, e->result, most);
     worker_executor_answer(w->executor, t);

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Actors: one message at a time, states that turns change, steps, sleep and stop, by handlers of the module demo and by a worker."""
+import os
 import unittest
 
 from bare_worker import Worker
-from harness import RemoteError, ServerTest, eventually
+from harness import RemoteError, Server, ServerTest, eventually, scratch, token_of, write_tokens
 
 
 class ActorsTest(ServerTest):
@@ -59,6 +60,15 @@ class Modules(ActorsTest):
         self.assertIn("next step is due", self.client.call("actor.explain", "ticker/t")["text"])
         self.client.call("actor.wake", "ticker/t")
         eventually(lambda: self.actor("ticker/t")["state"][0] == 0, "it has counted down")
+
+    def test_a_counter_gives_to_another(self):
+        self.client.call("actor.call", "counter/rich", "add", [10])
+        self.assertEqual(self.client.call("actor.call", "counter/rich", "give", ["counter/poor", 3]), 7)
+        eventually(lambda: self.client.call("actor.call", "counter/poor", "get") == 3, "it has come")
+        self.assertEqual(self.code("actor.call", "counter/rich", "give", ["counter/poor", 8]), "PERMANENT_SHORT")
+        self.assertEqual(self.code("actor.call", "counter/rich", "give", ["counter", 1]), "BAD_CHANGES")
+        self.assertEqual(self.code("actor.call", "counter/rich", "give", ["ticker/t", 1]), "NO_METHOD")
+        self.assertEqual((self.actor("counter/rich")["state"], self.actor("counter/poor")["state"]), (7, 3))
 
     def test_stop_start_drop(self):
         self.client.call("actor.call", "counter/s", "add", [1])
@@ -159,6 +169,59 @@ class Workers(ActorsTest):
         second.answer(number, ["done", {"state": 1}])
         self.assertEqual(self.client.call("task.wait", told)["ended"][0]["result"], "done")
 
+    def turn(self, worker, changes):
+        """One message, whose turn answers these changes: what comes of it."""
+        call = self.client.send("actor.call", "cart/turn", "add", [1], {"keep": "1m"})
+        worker.answer(worker.take()[0], [1, changes])
+        try:
+            return self.client.result(call)
+        except RemoteError as error:
+            return error.code
+
+    def test_what_a_turn_sends_is_checked_and_fails_the_turn(self):
+        worker = self.carts(messages=2)
+        many = [["cart/x", "add"]] * 101
+        for changes, code in (({"tell": 1}, "BAD_CHANGES"), ({"tell": [["cart/x"]]}, "BAD_CHANGES"), ({"tell": [["cart", "add"]]}, "BAD_CHANGES"),
+                              ({"tell": many}, "BAD_CHANGES"), ({"tell": [["cart/x", "add", [2**20 * "x"]]]}, "BAD_CHANGES"),
+                              ({"tell": [["cart/x", "add", [], {"stale": 1}]]}, "BAD_CHANGES"), ({"task": [["echo", [], {"after": "x"}]]}, "BAD_CHANGES"),
+                              ({"tell": [["cart/x", "gone"]]}, "NO_METHOD"), ({"task": [["gone"]]}, "NO_METHOD"), ({"task": [["cart.add"]]}, "BAD_PARAMS"),
+                              ({"tell": [["cart/x", "add", [], {"tenant": "other"}]]}, "DENIED"), ({"tell": [["cart/x", "add"]] * 3}, "BUSY")):
+            self.assertEqual(self.turn(worker, changes | {"state": 1}), code, changes if len(str(changes)) < 200 else code)
+        call = self.client.send("actor.call", "cart/turn", "total")
+        number, _, (context,) = worker.take()
+        worker.answer(number, [1, {"tell": [["cart/x", "add"]]}])
+        with self.refused("BAD_CHANGES"):
+            self.client.result(call)
+        self.assertEqual((context["state"], context["version"]), (None, 0))
+        self.assertEqual(self.client.call("actor.list", {"prefix": "cart/x"})["actors"], [])
+
+    def test_a_transfer_is_a_tell_and_its_refusal_a_tell_back(self):
+        worker = self.worker("account.pay", "account.take", "account.back", slots=8, actors={"account": {}})
+        pays = [self.client.send("actor.call", "account/a", "pay", ["account/b", n]) for n in (30, 50, 40)]
+        accounts, log = {"account/a": 100, "account/b": 0}, []
+
+        def serve():
+            number, method, params = worker.take()
+            context, own = params[-1], params[-1]["actor"]
+            state = context["state"] if context["version"] else accounts[own]
+            log.append((own, method, *params[:-1]))
+            if method == "account.pay":
+                changes = {"state": state - params[1], "tell": [[params[0], "take", [own, params[1]], {"keep": "1m"}]]}
+            elif method == "account.take" and state + params[1] > 70:  # it is full: what is too much goes back
+                changes = {"tell": [[params[0], "back", [params[1]]]]}
+            else:
+                changes = {"state": state + params[-2]}
+            worker.answer(number, [state, changes])
+
+        for _ in range(7):
+            serve()
+        for pay in pays:
+            self.client.result(pay)
+        takes = [entry[3] for entry in log if entry[:2] == ("account/b", "account.take")]
+        self.assertEqual(takes, [30, 50, 40])
+        self.assertEqual([entry[2] for entry in log if entry[1] == "account.back"], [50])
+        eventually(lambda: [self.actor(name)["state"] for name in ("account/a", "account/b")] == [30, 70], "the sum is what it was")
+
     def test_what_a_registration_may_not_say(self):
         for methods, options in ((["cart.add"], {"actors": {"order": {}}}), (["cart.add"], {"actors": {"cart": {"reads": ["gone"]}}}),
                                  (["cart.add"], {"actors": {"cart": {"durable": "fsync"}}}), (["cart.add"], {"actors": {"cart": {"state": "2m"}}}),
@@ -168,6 +231,34 @@ class Workers(ActorsTest):
         self.assertEqual(self.code("worker.register", ["counter.add"], {"actors": {"counter": {}}, "context": True}), "DENIED")
         self.carts()
         self.assertEqual(self.code("worker.register", ["cart.add"]), "BAD_PARAMS")
+
+
+class Rights(unittest.TestCase):
+    def test_a_turn_sends_what_its_workers_principal_may(self):
+        folder = scratch(self.addCleanup)
+        config = os.path.join(folder, "ergond.yaml")
+        tokens = write_tokens(folder, {"host": "worker.offer.*,echo", "shop": "*"})
+        with open(config, "w") as out:
+            out.write(f"""tokens_file: {tokens}
+roles:
+  - {{name: hosts, members: ["token:host"], methods: ["cart.*"], keys: ["cart/*"], tenants: ["*"]}}
+""")
+        with Server("--config", config) as server, server.connect() as shop:
+            shop.call("server.auth", token_of("shop"))
+            worker = Worker(server, "cart.add", "order.add", token=token_of("host"), context=True, actors={"cart": {}, "order": {}})
+            self.addCleanup(worker.close)
+            for changes, code in (({"tell": [["order/7", "add"]]}, "DENIED"), ({"tell": [["cart/1", "add"], ["counter/1", "add"]]}, "DENIED"),
+                                  ({"task": [["echo"]]}, "DENIED"), ({"tell": [["cart/2", "add", [], {"coalesce": "x"}]]}, "DENIED"),
+                                  ({"tell": [["cart/2", "add"]]}, None)):
+                call = shop.send("actor.call", "cart/1", "add")
+                worker.answer(worker.take()[0], [1, changes])
+                try:
+                    self.assertEqual((shop.result(call), code), (1, None), changes)
+                except RemoteError as error:
+                    self.assertEqual(error.code, code, changes)
+            number, _, (context,) = worker.take()
+            self.assertEqual(context["actor"], "cart/2")
+            worker.answer(number, [1, None])
 
 
 if __name__ == "__main__":

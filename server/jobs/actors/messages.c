@@ -11,6 +11,7 @@
 #include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/loads.h"
 #include "server/jobs/actors/mailboxes.h"
+#include "server/jobs/actors/outbox.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
@@ -387,31 +388,43 @@ static void undone(void *arg, struct job *job)
     back(arg, job, m->turns);
 }
 
-static bool has_room(const struct actor *a, const struct turn_changes *c, char *text, size_t size)
+static bool has_room(const struct actor *a, const struct turn_changes *c, struct refusal *why)
 {
     size_t was = a->state ? a->state->len : 0, now = c->state ? c->state->len : 0;
-    return now <= was || room_make_bytes(a->type->actors->jobs, a->tenant->name, now - was, text,
-                                         size) == ERGON_OK;
+    return now <= was || room_make_bytes(a->type->actors->jobs, a->tenant->name, now - was,
+                                         why->text, sizeof why->text) == ERGON_OK;
 }
 
-static enum message_verdict takes(void *arg, struct job *job, struct attempt_turn *turn, char *text,
-                                  size_t size)
+/* What can fail of the changes, but for what it sends. */
+static enum message_verdict take(struct actor *a, struct job *job, struct attempt_turn *turn,
+                                 struct refusal *why)
+{
+    struct turn_changes *c = &turn->changes;
+    if (commits_wants(a, c))
+        return commits_begin(a, job, turn, why->text, sizeof why->text);
+    if (!c->stops || actor_stop(a, span_text(c->stop)))
+        return mailbox_apply(a, job, c);
+    refusal_set(why, ERGON_E_MEMORY, "there is no memory to stop it");
+    return MESSAGE_BAD;
+}
+
+static enum message_verdict takes(void *arg, struct job *job, struct attempt_turn *turn,
+                                  struct refusal *why)
 {
     struct message *m = message_of(job);
     struct actor *a = m->actor;
-    struct turn_changes *c = &turn->changes;
+    struct outbox sent;
     (void)arg;
     if (m->reads)
         return MESSAGE_ENDS;
-    if (!has_room(a, c, text, size))
+    if (!has_room(a, &turn->changes, why) ||
+        !outbox_send(&sent, a, job, &turn->changes.messages, why))
         return MESSAGE_BAD;
-    if (commits_wants(a, c))
-        return commits_begin(a, job, turn, text, size);
-    if (c->stops && !actor_stop(a, span_text(c->stop))) {
-        snprintf(text, size, "there is no memory to stop it");
-        return MESSAGE_BAD;
-    }
-    return mailbox_apply(a, job, c);
+    enum message_verdict verdict = take(a, job, turn, why);
+    if (verdict == MESSAGE_BAD)
+        outbox_take_back(&sent, a, why->text);
+    outbox_free(&sent);
+    return verdict;
 }
 
 static enum message_write writes(void *arg, struct job *job, struct store_op **with)

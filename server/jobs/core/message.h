@@ -10,6 +10,7 @@
 
 struct actor;
 struct attempt_turn;
+struct refusal;
 struct store_op;
 
 /* Behind the job, before its body. */
@@ -73,9 +74,9 @@ struct message_hooks {
     struct attempt_turn *(*begins)(void *arg, struct job *job);
     /* That attempt never begins. */
     void (*undone)(void *arg, struct job *job);
-    /* The current attempt ended well. */
-    enum message_verdict (*takes)(void *arg, struct job *job, struct attempt_turn *turn, char *text,
-                                  size_t size);
+    /* The current attempt ended well.  MESSAGE_BAD: `why` is filled. */
+    enum message_verdict (*takes)(void *arg, struct job *job, struct attempt_turn *turn,
+                                  struct refusal *why);
     /* `writes`, and its end is to be written: what is written in one group with that.  LATER: the
      * row is asked for again (journal_write()) when it can be. */
     enum message_write (*writes)(void *arg, struct job *job, struct store_op **with);

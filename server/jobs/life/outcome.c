@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "proto/pack.h"
 #include "server/jobs/core/history_reload.h"
+#include "server/jobs/core/refusal.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"
@@ -239,13 +240,13 @@ static void drop_result(struct scheduler *s, struct job *job)
 /* What it changes of its actor.  False: it goes on, or has failed by that. */
 static bool take_changes(struct scheduler *s, struct job *job, struct attempt_turn *turn)
 {
-    char text[JOB_TEXT_MAX];
-    enum message_verdict verdict = s->messages.takes(s->messages.arg, job, turn, text, sizeof text);
+    struct refusal why = {.error = ERGON_E_BAD_CHANGES};
+    enum message_verdict verdict = s->messages.takes(s->messages.arg, job, turn, &why);
     if (verdict == MESSAGE_ENDS)
         return true;
     drop_result(s, job);
     if (verdict == MESSAGE_BAD)
-        outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_BAD_CHANGES), text,
+        outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, error_name(why.error), why.text,
                        (struct span){0});
     return false;
 }

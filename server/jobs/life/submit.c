@@ -12,6 +12,7 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/life/outcome.h"
 #include "server/jobs/life/retention.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
@@ -306,19 +307,34 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 
 /* --- Taken back --- */
 
-void job_take_back(struct jobs *jobs, struct job *job, const char *why)
+static void undo(struct jobs *jobs, struct job *job, const char *code, const char *why)
 {
     struct job_table *table = jobs_table(jobs);
-    assert(durable_is_awaited(job->durable) && job->saved == JOB_SAVED_NOTHING);
     table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)
         key_remove(&table->keys, &job->more->key); /* the same key can be tried again */
-    job_end(jobs_scheduler(jobs), job, JOB_FAILED, "STORE", why);
+    job_end(jobs_scheduler(jobs), job, JOB_FAILED, code, why);
     table->in_memory.ended[JOB_FAILED]--;
     counter_add(&job->queue->failed, (uint64_t)-1);
     count_in(table, job, (uint64_t)-1);
     job_effect(table, job, EFFECT_FORGET);
+}
+
+void job_take_back(struct jobs *jobs, struct job *job, const char *why)
+{
+    assert(durable_is_awaited(job->durable) && job->saved == JOB_SAVED_NOTHING);
+    undo(jobs, job, "STORE", why);
+}
+
+void job_unsubmit(struct jobs *jobs, const struct submitted *done, const char *why)
+{
+    if (done->coalesced) {
+        job_cancel(jobs_scheduler(jobs), done->job);
+    } else if (!done->duplicate) {
+        assert(done->job->row == JOB_NEW && done->job->pending == 0);
+        undo(jobs, done->job, "CANCELLED", why);
+    }
 }
 
 void job_trace_submit(const struct job *job, uint64_t conn)

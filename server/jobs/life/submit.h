@@ -57,6 +57,11 @@ void job_trace_submit(const struct job *job, uint64_t conn);
 /* The submission of this spec has joined a job, which is as durable as wanted now. */
 void job_joined(struct job *job, const struct job_spec *spec);
 
+/* What job_submit() made or joined in this step, before anything followed from it, is taken back: a
+ * new job is as if it had never been; of a run that it joined it is one submission less.  `why` is
+ * copied. */
+void job_unsubmit(struct jobs *jobs, const struct submitted *done, const char *why);
+
 /* The store did not take the first row of an fsync job, and its submitters have been answered: now
  * it is as if the job had never been.  `why` is copied. */
 void job_take_back(struct jobs *jobs, struct job *job, const char *why);

@@ -25,6 +25,10 @@ bool spans_begin(struct scheduler *s, const struct job_spec *spec, uint64_t id,
  * with.  NULL: nothing.  It is valid until the next call of this for the job. */
 const struct trace_link *spans_link(const struct scheduler *s, struct job *job);
 
+/* What the attempt `job->attempt` was given by spans_link(), for what it submits.  False: nothing.
+ */
+bool spans_passed(const struct scheduler *s, const struct job *job, struct trace_link *out);
+
 /* The attempt `job->attempt` has begun: it waits no more. */
 void spans_began(struct scheduler *s, struct job *job);
 

@@ -1,4 +1,7 @@
 /* counter, ticker: types of actors. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include <ergon/actor.h>
 
 #include "server/modules/demo/demo.h"
@@ -37,6 +40,43 @@ static enum ao_verdict add(struct ao *self, struct ergon_task *task, void *state
     return AO_DONE;
 }
 
+static uint8_t *put_uint(uint8_t *at, uint64_t v)
+{
+    *at++ = 0xcf;
+    for (int shift = 56; shift >= 0; shift -= 8)
+        *at++ = (uint8_t)(v >> shift);
+    return at;
+}
+
+/* [to, n]: takes n of its number, and has the counter `to` add it; answers what is left. */
+static enum ao_verdict give(struct ao *self, struct ergon_task *task, void *state)
+{
+    enum { NAME_MAX_HERE = 200 };
+    struct ergon_reader r;
+    struct ergon_bytes name;
+    uint64_t n;
+    int64_t sum;
+    char to[NAME_MAX_HERE + 1];
+    uint8_t params[16] = {0x91};
+
+    (void)self;
+    (void)state;
+    if (ergon_params_open(task, &r) != 2 || !ergon_read_bytes(&r, &name) ||
+        name.len > NAME_MAX_HERE || !ergon_read_uint(&r, &n))
+        return refuse(task, "the name of a counter, and a number");
+    if (!read_sum(task, &sum) || sum < 0 || (uint64_t)sum < n) {
+        ergon_failf(task, "PERMANENT_SHORT", "there are less than %" PRIu64, n);
+        return AO_DONE;
+    }
+    snprintf(to, sizeof to, "%.*s", (int)name.len, (const char *)name.at);
+    size_t len = (size_t)(put_uint(params + 1, n) - params);
+    sum -= (int64_t)n;
+    ergon_state_int(task, sum);
+    ergon_tell(task, to, "add", (struct ergon_bytes){params, len}, (struct ergon_bytes){0});
+    ergon_result_int(task, sum);
+    return AO_DONE;
+}
+
 /* []: the sum. */
 static enum ao_verdict get(struct ao *self, struct ergon_task *task, void *state)
 {
@@ -60,6 +100,12 @@ static const struct ergon_handler counter_methods[] = {
      .step = add},
     {.size = sizeof(struct ergon_handler),
      .kind = ERGON_STEPPED,
+     .name = "counter.give",
+     .summary = "takes a number from that of the actor, and has another counter add it",
+     .params = "[to: str, n: int]",
+     .step = give},
+    {.size = sizeof(struct ergon_handler),
+     .kind = ERGON_STEPPED,
      .name = "counter.get",
      .summary = "answers the number of the actor",
      .params = "[]",
@@ -68,7 +114,7 @@ static const struct ergon_handler counter_methods[] = {
 };
 
 static const struct ergon_actor counter = {
-    .size = sizeof counter, .type = "counter", .methods = counter_methods, .count = 2, .schema = 1};
+    .size = sizeof counter, .type = "counter", .methods = counter_methods, .count = 3, .schema = 1};
 
 /* --- ticker/KEY: counts down, a step at a time --- */
 
@@ -82,14 +128,6 @@ static bool read_ticks(struct ergon_task *task, struct ticks *t)
     uint32_t count;
     return ergon_state_open(task, &r) && ergon_read_array(&r, &count) && count == 2 &&
            ergon_read_uint(&r, &t->left) && ergon_read_uint(&r, &t->pause);
-}
-
-static uint8_t *put_uint(uint8_t *at, uint64_t v)
-{
-    *at++ = 0xcf;
-    for (int shift = 56; shift >= 0; shift -= 8)
-        *at++ = (uint8_t)(v >> shift);
-    return at;
 }
 
 static bool keep_ticks(struct ergon_task *task, const struct ticks *t)

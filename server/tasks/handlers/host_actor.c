@@ -204,6 +204,50 @@ static bool host_stop(struct ergon_task *task, const char *why)
     return turn && changed(task, turn_stop(turn, span_text(why)));
 }
 
+static bool is_options(struct span raw)
+{
+    struct reader r = reader_of(raw);
+    uint32_t pairs;
+    return raw.len == 0 || (is_one_value(raw) && read_map(&r, &pairs));
+}
+
+static bool host_send(struct ergon_task *task, const struct turn_message_parts *parts)
+{
+    struct attempt_turn *turn = turn_of(task);
+    if (!turn)
+        return false;
+    if (parts->params.len > 0 && !is_one_value(parts->params))
+        return changed(task, "the parameters of a message are no MessagePack value");
+    if (!is_options(parts->options))
+        return changed(task, "the options of a message are no MessagePack map");
+    return changed(task, turn_send(turn, parts));
+}
+
+static struct span span_from(struct ergon_bytes b)
+{
+    return span_of(b.at, b.len);
+}
+
+static bool host_tell(struct ergon_task *task, const char *to, const char *method,
+                      struct ergon_bytes params, struct ergon_bytes options)
+{
+    struct turn_message_parts parts = {.to = span_text(to),
+                                       .method = span_text(method),
+                                       .params = span_from(params),
+                                       .options = span_from(options)};
+    if (parts.to.len > 0)
+        return host_send(task, &parts);
+    return turn_of(task) && changed(task, "a message needs the name of an actor");
+}
+
+static bool host_submit(struct ergon_task *task, const char *method, struct ergon_bytes params,
+                        struct ergon_bytes options)
+{
+    return host_send(task, &(struct turn_message_parts){.method = span_text(method),
+                                                        .params = span_from(params),
+                                                        .options = span_from(options)});
+}
+
 void host_fill_actors(struct ergon_host *to)
 {
     to->register_actor = host_register_actor;
@@ -215,4 +259,6 @@ void host_fill_actors(struct ergon_host *to)
     to->sleep = host_sleep;
     to->wake = host_wake;
     to->stop = host_stop;
+    to->tell = host_tell;
+    to->submit = host_submit;
 }

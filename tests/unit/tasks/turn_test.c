@@ -127,6 +127,103 @@ TEST(a_state_has_a_bound)
     turn_free(turn);
 }
 
+/* --- What it sends --- */
+
+TEST(messages_and_tasks_are_kept_in_order)
+{
+    int64_t live = heap_live();
+    struct attempt_turn *turn = begin();
+    assert_true(READS(turn,
+                      "\x82\xa4tell\x92"
+                      "\x93\xa3"
+                      "a/1\xa3"
+                      "add\x91\x01"
+                      "\x94\xa3"
+                      "b/2\xa3"
+                      "add\x90\x81\xa4keep\x01"
+                      "\xa4task\x91\x91\xa4"
+                      "echo",
+                      ""));
+    const struct turn_message *m = turn->changes.messages.first;
+    assert_int_equal(turn->changes.messages.count, 3);
+    assert_true(span_is(m->to, "a/1") && span_is(m->method, "a.add"));
+    assert_true(span_is(m->params, "\x91\x01") && m->options.len == 0);
+    m = m->next;
+    assert_true(span_is(m->to, "b/2") && span_is(m->method, "b.add"));
+    assert_true(span_is(m->params, "\x90") && span_is(m->options, "\x81\xa4keep\x01"));
+    m = m->next;
+    assert_true(m->to.len == 0 && span_is(m->method, "echo") && span_is(m->params, "\x90"));
+    assert_null(m->next);
+    assert_true(READS(turn, "\xc0", ""));
+    assert_null(turn->changes.messages.first);
+    turn_free(turn);
+    assert_int_equal(heap_live(), live);
+}
+
+TEST(what_is_no_message_is_refused)
+{
+    static const char tell[] = "`tell`, entry 1: expected [actor, method, params, {options}]";
+    static const char name[] = "`tell`, entry 1: an actor has a name TYPE/KEY of at most 200 bytes "
+                               "of UTF-8 without U+0000";
+    int64_t live = heap_live();
+    REFUSES("\x81\xa4tell\x01", "option \"tell\" must be an array of arrays");
+    REFUSES("\x81\xa4tell\x91\x01", tell);
+    REFUSES("\x81\xa4tell\x91\x91\xa3"
+            "a/1",
+            tell);
+    REFUSES("\x81\xa4tell\x91\x92\xa0\xa3"
+            "add",
+            tell);
+    REFUSES("\x81\xa4tell\x91\x94\xa3"
+            "a/1\xa3"
+            "add\x90\x01",
+            tell);
+    REFUSES("\x81\xa4tell\x91\x95\xa3"
+            "a/1\xa3"
+            "add\x90\x80\x01",
+            tell);
+    REFUSES("\x81\xa4tell\x91\x92\xa2"
+            "a/\xa3"
+            "add",
+            name);
+    REFUSES("\x82\xa5state\x01\xa4tell\x92\x92\xa3"
+            "a/1\xa3"
+            "add\x92\xa1"
+            "a\xa3"
+            "add",
+            "`tell`, entry 2: an actor has a name TYPE/KEY of at most 200 bytes of UTF-8 without "
+            "U+0000");
+    REFUSES("\x81\xa4tell\x91\x92\xa3"
+            "a/1\xa0",
+            "`tell`, entry 1: the name of the method is empty or too long, or no UTF-8");
+    REFUSES("\x81\xa4task\x91\x90", "`task`, entry 1: expected [method, params, {options}]");
+    assert_int_equal(heap_live(), live);
+}
+
+TEST(a_turn_sends_no_more_than_it_may)
+{
+    static char large[TURN_MESSAGES_BYTES];
+    struct attempt_turn *turn = begin();
+    struct turn_message_parts parts = {.to = span_text("a/1"), .method = span_text("add")};
+    for (int i = 0; i < TURN_MESSAGES_MAX; i++)
+        assert_null(turn_send(turn, &parts));
+    assert_string_equal(turn_send(turn, &parts), "a turn sends at most 100 messages and tasks");
+    turn_drop_changes(turn);
+    parts.params = span_of(large, sizeof large - 9);
+    assert_null(turn_send(turn, &parts));
+    parts.params = (struct span){0};
+    assert_string_equal(turn_send(turn, &parts),
+                        "the messages and tasks of a turn have at most 1 MiB");
+    turn->reads = true;
+    assert_string_equal(turn_send(turn, &parts),
+                        "the method is one of `reads`, and changes nothing");
+    turn_drop_changes(turn);
+    turn->reads = false;
+    heap_fail_at(1);
+    assert_string_equal(turn_send(turn, &parts), "there is no memory for the message");
+    turn_free(turn);
+}
+
 TEST(the_last_word_of_a_sleep_counts)
 {
     struct attempt_turn *turn = begin();

@@ -1,0 +1,32 @@
+/* What a turn sends, as jobs: messages to actors and tasks, all of them or none.
+ *
+ * They are submitted as the turn ends well, in their order, before the actor gets its new state: so
+ * a message that is refused fails the turn, with the code and the text of the refusal.  Of the
+ * server's own rights: a worker's were checked as it answered (worker_answer.c).  All belong to the
+ * tenant of the actor; `durable`, where it is not said, is that of actor.tell and, of a task,
+ * `fsync`, or `none` without a store.
+ *
+ * Of a durable type their rows are pushed before the group of the turn, and are not part of it yet.
+ *
+ * Thread: the jobs'.  Nothing here blocks. */
+#ifndef ERGON_JOBS_OUTBOX_H
+#define ERGON_JOBS_OUTBOX_H
+
+#include "server/jobs/actors/actors.h"
+#include "server/jobs/life/submit.h"
+
+/* What was submitted, in order. */
+struct outbox {
+    struct submitted *made; /* malloc'ed; NULL: nothing */
+    uint32_t count;
+};
+
+/* Of the turn of this job of the actor.  False, and `why`: nothing was sent, and there is nothing
+ * to free. */
+bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
+                 const struct turn_messages *messages, struct refusal *why);
+/* In the same step: none of it was sent.  It is freed as else. */
+void outbox_take_back(struct outbox *sent, struct actor *a, const char *why);
+void outbox_free(struct outbox *sent);
+
+#endif

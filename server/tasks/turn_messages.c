@@ -1,0 +1,126 @@
+#include "server/tasks/turn_messages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "proto/envelope.h"
+#include "proto/reader.h"
+#include "server/tasks/actor_offer.h"
+
+void turn_messages_drop(struct turn_messages *messages)
+{
+    for (struct turn_message *next; messages->first; messages->first = next) {
+        next = messages->first->next;
+        free(messages->first);
+    }
+    *messages = (struct turn_messages){0};
+}
+
+/* --- One --- */
+
+static const char *fault_of(const struct turn_message_parts *p, struct span type)
+{
+    size_t max = p->to.len > 0 ? ACTOR_METHOD_MAX - type.len - 1 : METHOD_NAME_MAX;
+    if (p->to.len > 0 &&
+        (type.len == 0 || type.len >= ACTOR_METHOD_MAX - 1 || !utf8_is_name(p->to, ACTOR_NAME_MAX)))
+        return "an actor has a name TYPE/KEY of at most 200 bytes of UTF-8 without U+0000";
+    if (!utf8_is_name(p->method, max))
+        return "the name of the method is empty or too long, or no UTF-8";
+    return NULL;
+}
+
+static const char *room_for(const struct turn_messages *all, size_t bytes)
+{
+    if (all->count >= TURN_MESSAGES_MAX)
+        return "a turn sends at most 100 messages and tasks";
+    if (bytes > TURN_MESSAGES_BYTES - all->bytes)
+        return "the messages and tasks of a turn have at most 1 MiB";
+    return NULL;
+}
+
+static struct turn_message *make(const struct turn_message_parts *p, struct span type, size_t bytes)
+{
+    const struct span nothing = span_text("\x90"), params = p->params.len > 0 ? p->params : nothing;
+    struct turn_message *m = malloc(sizeof *m + bytes);
+    uint8_t *at = (uint8_t *)(m + 1);
+    if (!m)
+        return NULL;
+    *m = (struct turn_message){.to = span_put(p->to, &at)};
+    m->method = span_of(at, p->method.len);
+    if (type.len > 0) {
+        m->method.len += type.len + 1;
+        span_put(type, &at);
+        *at++ = '.';
+    }
+    span_put(p->method, &at);
+    m->params = span_put(params, &at);
+    m->options = span_put(p->options, &at);
+    return m;
+}
+
+const char *turn_messages_add(struct turn_messages *all, const struct turn_message_parts *parts)
+{
+    struct span type = actor_type_of_name(parts->to);
+    size_t bytes = parts->to.len + type.len + 1 + parts->method.len + parts->params.len + 1 +
+                   parts->options.len;
+    const char *wrong = fault_of(parts, type);
+    if (!wrong)
+        wrong = room_for(all, bytes);
+    if (wrong)
+        return wrong;
+    struct turn_message *m = make(parts, type, bytes);
+    if (!m)
+        return "there is no memory for the message";
+    *(all->last ? &all->last->next : &all->first) = m;
+    all->last = m;
+    all->count++;
+    all->bytes += (uint32_t)bytes;
+    return NULL;
+}
+
+/* --- As arrays --- */
+
+static bool is_options(struct span raw)
+{
+    struct reader r = reader_of(raw);
+    uint32_t pairs;
+    return raw.len == 0 || read_nil(&r) || read_map(&r, &pairs);
+}
+
+static const char *read_one(struct turn_messages *all, struct reader *r, bool tells)
+{
+    struct turn_message_parts p = {0};
+    uint32_t count, least = tells ? 2 : 1;
+    if (!read_array(r, &count) || count < least || count > least + 2 ||
+        (tells && (!read_text(r, &p.to) || p.to.len == 0)) || !read_text(r, &p.method) ||
+        (count > least && !read_any(r, &p.params)) ||
+        (count > least + 1 && !read_any(r, &p.options)) || !is_options(p.options))
+        return tells ? "expected [actor, method, params, {options}]"
+                     : "expected [method, params, {options}]";
+    return turn_messages_add(all, &p);
+}
+
+static bool read_all(struct turn_messages *all, struct span raw, bool tells, char *error,
+                     size_t size)
+{
+    struct reader r = reader_of(raw);
+    const char *wrong = NULL, *name = tells ? "tell" : "task";
+    uint32_t count = 0;
+    if (raw.len > 0 && !read_array(&r, &count)) {
+        snprintf(error, size, "option \"%s\" must be an array of arrays", name);
+        return false;
+    }
+    for (uint32_t i = 0; i < count && !wrong; i++) {
+        wrong = read_one(all, &r, tells);
+        if (wrong)
+            snprintf(error, size, "`%s`, entry %u: %s", name, (unsigned)i + 1, wrong);
+    }
+    return !wrong;
+}
+
+bool turn_messages_read(struct turn_messages *all, struct span tells, struct span tasks,
+                        char *error, size_t size)
+{
+    return read_all(all, tells, true, error, size) && read_all(all, tasks, false, error, size);
+}
