@@ -288,6 +288,11 @@ const scenarios = {
             async total() { return Object.values(this.state.items ?? {}).reduce((sum, cents) => sum + cents, 0); }
             spoil() { this.state.items = null; throw new Permanent('spoiled'); }
             empty() { this.drop(); }
+            move(to, sku) {
+                this.tell(to, 'add', [sku, this.state.items[sku]], { key: sku });
+                this.task('echo', [sku], { priority: 9 });
+                delete this.state.items[sku];
+            }
             upgrade(state) { return { items: state }; }
         }
         class Twin extends Actor {
@@ -298,6 +303,8 @@ const scenarios = {
         assert.deepStrictEqual((await turn(Cart, { a: 1 }, 'add', ['b', 2], { schema: 1 })).state, { items: { a: 1, b: 2 } });
         assert.deepStrictEqual(await turn(Cart, { items: {} }, 'empty'), { result: null, state: null, changes: { drop: true } });
         await fails('AGAIN', turn(Cart, {}, 'total', [], { schema: 3 }));
+        assert.deepStrictEqual((await turn(Cart, { items: { a: 1 } }, 'move', ['cart/2', 'a'])).changes,
+            { tell: [['cart/2', 'add', ['a', 1], { key: 'a' }]], task: [['echo', ['a'], { priority: 9 }]] });
         const [host, ergon] = [await connect(URL), await connect(URL)];
         await assert.rejects(host.work({}, { actors: { cart: class extends Actor { static type = { reads: ['gone'] }; } } }), /'gone'/);
         await assert.rejects(host.work({}, { actors: { cart: class extends Actor { static type = { state: 1 }; } } }), /stateMax/);
@@ -313,6 +320,8 @@ const scenarios = {
         await fails('BAD_CHANGES', cart.call('add', ['x'.repeat(2000), 1]));
         const { state, version, schema } = await cart.get();
         assert.deepStrictEqual([state, version, schema], [{ items: { apple: 120, pear: 80, plum: 1 } }, 3, 2]);
+        await cart.call('move', ['cart/8', 'plum']);
+        for (let total = 0; total !== 1;) total = await ergon.actor('cart/8').call('total');
         assert.strictEqual(await cart.stop({ reason: 'closed' }), 'stopped');
         await fails('STOPPED', cart.call('total'));
         assert.deepStrictEqual([await cart.start(), await cart.wake(), await cart.drop()], ['sleeping', 'sleeping', 'sleeping']);

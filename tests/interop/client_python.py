@@ -851,6 +851,10 @@ class Cart(ergon_client.Actor):
     def empty(self):
         self.drop()
 
+    def move(self, to, sku):
+        self.tell(to, "add", sku, self.state["items"].pop(sku), key=sku)
+        self.task("echo", sku, priority=9)
+
     def upgrade(self, state, schema):
         return {"items": state}
 
@@ -872,6 +876,8 @@ async def actors():
     check.assertEqual(turn(Cart, {"a": 1}, "add", "b", 2, schema=1).state, {"items": {"a": 1, "b": 2}})
     check.assertEqual(turn(Cart, {"items": {}}, "empty"), (None, None, {"drop": True}))
     check.assertEqual(turn(Cart, None, "total"), (0, None, {}))
+    check.assertEqual(turn(Cart, {"items": {"a": 1}}, "move", "cart/2", "a").changes,
+                      {"tell": [["cart/2", "add", ["a", 1], {"key": "a"}]], "task": [["echo", ["a"], {"priority": 9}]]})
     with check.assertRaises(ergon_client.Again):
         turn(Cart, {}, "total", schema=3)
     with check.assertRaisesRegex(ergon_client.RemoteError, "sku"):
@@ -914,6 +920,9 @@ def carts(ergon):
             cart.call(*wrong)
     found = cart.get()
     check.assertEqual((found["state"], found["version"], found["schema"]), ({"items": {"apple": 120, "pear": 80, "plum": 1}}, 3, 2))
+    cart.call("move", "cart/43", "plum")
+    while ergon.actor("cart/43").call("total") != 1:
+        time.sleep(0.01)
     check.assertEqual((cart.call("empty"), cart.get()["state"], cart.explain()["reason"]), (None, None, "sleep"))
     check.assertEqual([cart.stop("closed"), cart.start(), cart.wake(), cart.drop()], ["stopped", "sleeping", "sleeping", "sleeping"])
     with check.assertRaises(ergon_client.RemoteError):

@@ -3,7 +3,7 @@
 
 const { Again, ErgonError } = require('./errors');
 const { encode } = require('./msgpack');
-const { wholeOf } = require('./options');
+const { told: optionsOf, wholeOf } = require('./options');
 
 const UNKNOWN = '1s'; // until a state of a schema that this host does not know is offered to a host again
 const same = (value) => value;
@@ -51,6 +51,14 @@ class Actor {
 
     drop() {
         this.#changes.drop = true;
+    }
+
+    tell(to, method, params = [], options = {}) {
+        (this.#changes.tell ??= []).push([to, method, params, optionsOf('task', options, 'tell()')]);
+    }
+
+    task(method, params = [], options = {}) {
+        (this.#changes.task ??= []).push([method, params, optionsOf('task', options, 'task()')]);
     }
 
     /** For the package. */

@@ -387,6 +387,10 @@ export class Actor {
     stop(why: string): void;
     /** The actor has no state any more. */
     drop(): void;
+    /** Sends a message to an actor, which may be this one, when the method returns. */
+    tell(to: string, method: string, params?: any[], options?: TaskOptions): void;
+    /** Submits a task when the method returns. */
+    task(method: string, params?: any[], options?: TaskOptions): void;
 }
 
 /** Runs one message without a server, for tests. `schema`: that of the state; the class's. */

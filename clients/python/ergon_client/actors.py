@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, Collection, Coroutine, Mapping, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Collection, Coroutine, Mapping, NamedTuple, Optional, Union, Unpack
 
 from .errors import Again, RemoteError
+from .options import CALL, told
 from .protocol import pack
 from .times import Duration, ms_of
 
 if TYPE_CHECKING:
     from . import serving, threads
+    from .options import TaskOptions
 
 DURATIONS = ("idle", "backoff", "backoff_max", "timeout")
 POLICY = ("schema", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max")
@@ -80,6 +82,14 @@ class Actor:
         """The actor has no state any more."""
         self._changes["drop"] = True
 
+    def tell(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        """Sends a message to an actor, which may be this one, when the method returns. Options are those of submit()."""
+        self._changes.setdefault("tell", []).append([to, method, list(params), told(options, CALL, "tell()")])
+
+    def task(self, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        """Submits a task when the method returns. Options are those of submit()."""
+        self._changes.setdefault("task", []).append([method, list(params), told(options, CALL, "task()")])
+
 
 def methods_of(kind: type[Actor]) -> list[str]:
     """The names of its methods, in the order of their definition."""
@@ -89,7 +99,7 @@ def methods_of(kind: type[Actor]) -> list[str]:
 
 def policies(actors: Mapping[str, type[Actor]]) -> dict[str, dict[str, Any]]:
     """The option `actors` of worker.register. ValueError: a class names a method that it does not have."""
-    told = {}
+    answer = {}
     for name, kind in actors.items():
         if strange := sorted(set(kind.reads) - set(methods_of(kind))):
             raise ValueError(f"reads of {kind.__name__} names {strange[0]!r}, which is no method of it")
@@ -97,15 +107,15 @@ def policies(actors: Mapping[str, type[Actor]]) -> dict[str, dict[str, Any]]:
         policy = {each: ms_of(value, each) if each in DURATIONS else value for each, value in values.items() if value is not None}
         if "state_max" in policy:
             policy["state"] = policy.pop("state_max")
-        told[name] = {**policy, "reads": sorted(kind.reads)}
-    return told
+        answer[name] = {**policy, "reads": sorted(kind.reads)}
+    return answer
 
 
-def begin(kind: type[Actor], told: Mapping[str, Any], context: Any) -> tuple[Actor, bytes]:
+def begin(kind: type[Actor], given: Mapping[str, Any], context: Any) -> tuple[Actor, bytes]:
     """A turn, and the state that it began with. Again: the state is of a later schema than the class."""
     turn = kind()
-    turn.name, turn.version, turn.context, turn.state = told["actor"], told["version"], context, told["state"]
-    before, schema = pack(turn.state), told["schema"]
+    turn.name, turn.version, turn.context, turn.state = given["actor"], given["version"], context, given["state"]
+    before, schema = pack(turn.state), given["schema"]
     if schema > kind.schema:
         raise Again(UNKNOWN)
     if turn.state is None:
