@@ -375,7 +375,7 @@ const struct command WORKER = {
         "With --actor the command runs messages to actors of that type, and methods are named\n"
         "without it. It gets a line of JSON, an object of actor, method, params, state, schema\n"
         "and version, and writes one: result, and the changes by their names (state, drop,\n"
-        "sleep, wake, stop), each of which may be missing.\n",
+        "sleep, wake, stop, tell, task), each of which may be missing.\n",
     .examples = "  ergon worker --method thumbnail --slots 4 --input raw --output bin -- \\\n"
                 "      convert - -resize 200x200 jpg:-\n"
                 "  ergon worker --method disk.free --input args -- df --output=avail\n"

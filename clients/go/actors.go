@@ -29,7 +29,7 @@ type ActorType struct {
 	// Upgrade returns the state in the form of Schema, made of one with an older number; nil: states stay as they are.
 	Upgrade func(state any, schema int64) (any, error)
 
-	// Policy: idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max. Default: the server's.
+	// Policy: durable, idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max. Default: the server's.
 	Policy With
 }
 
@@ -41,6 +41,7 @@ type Actor struct {
 	State   map[string]any
 
 	changes map[string]any
+	wrong   error // of the options of Tell or Submit
 }
 
 // Sleep: the next step comes after so long.
@@ -58,8 +59,28 @@ func (a *Actor) Stop(why string) { a.changes["stop"] = why }
 // Drop: the actor has no state any more.
 func (a *Actor) Drop() { a.changes["drop"] = true }
 
+// Tell sends a message to an actor, which may be this one, when the method has returned; with options of a task, or nil. Wrong
+// ones fail the turn.
+func (a *Actor) Tell(with With, to, method string, params ...any) {
+	a.send("tell", with, messageOptions, to, method, list(params))
+}
+
+// Submit submits a task when the method has returned.
+func (a *Actor) Submit(with With, method string, params ...any) {
+	a.send("task", with, taskOptions, method, list(params))
+}
+
+func (a *Actor) send(change string, with With, known table, words ...any) {
+	wire, err := with.told(change, known)
+	if a.wrong == nil {
+		a.wrong = err
+	}
+	sent, _ := a.changes[change].([]any)
+	a.changes[change] = append(sent, append(words, wire))
+}
+
 var policyOptions = table{"state_max": {"state", nil}}.and(durationOf, "idle backoff backoff_max timeout").
-	and(nil, "retries call_retries messages mailbox")
+	and(nil, "durable retries call_retries messages mailbox")
 
 // policies are the option actors of worker.register.
 func policies(actors map[string]ActorType) (map[string]any, error) {
@@ -142,7 +163,7 @@ func (t ActorType) begin(a *Actor, state any, schema int64) error {
 // Turned is what one message did.
 type Turned struct {
 	Result  any
-	Changes map[string]any // as the server gets them: state if it is another, sleep, wake, stop, drop
+	Changes map[string]any // as the server gets them: state if it is another, sleep, wake, stop, drop, tell, task
 }
 
 func (t ActorType) run(c *Context, method string, params []any) (Turned, error) {
@@ -155,6 +176,9 @@ func (t ActorType) run(c *Context, method string, params []any) (Turned, error) 
 		return Turned{}, err
 	}
 	result, err := t.Methods[method](a, params)
+	if err == nil {
+		err = a.wrong
+	}
 	if err != nil {
 		return Turned{}, err
 	}

@@ -889,7 +889,7 @@ func silent() {
 var cart = ergon.ActorType{
 	Schema: 2,
 	Reads:  []string{"total"},
-	Policy: ergon.With{"idle": "1m", "state_max": "1k"},
+	Policy: ergon.With{"durable": "none", "idle": "1m", "state_max": "1k"},
 	Methods: map[string]ergon.ActorMethod{
 		"add": func(a *ergon.Actor, params []any) (any, error) {
 			items, _ := a.State["items"].(map[string]any)
@@ -913,6 +913,8 @@ var cart = ergon.ActorType{
 			return nil, ergon.Permanent("spoiled")
 		},
 		"empty": func(a *ergon.Actor, params []any) (any, error) {
+			a.Tell(ergon.With{"keep": "1m"}, "cart/"+params[0].(string), "add", "left", 1)
+			a.Submit(nil, "echo", 1)
 			a.Drop()
 			return nil, nil
 		},
@@ -939,7 +941,8 @@ func actors() {
 	check(good(cart.Turn(apple, "add", "b", 2)), ergon.Turned{Result: 2, Changes: map[string]any{"state": both}})
 	check(apple, map[string]any{"items": map[string]any{"a": 1}})
 	check(good(cart.Turn(both, "total")), ergon.Turned{Result: int64(3)})
-	check(good(cart.Turn(both, "empty")).Changes, map[string]any{"drop": true})
+	check(good(cart.Turn(both, "empty", "5")).Changes, map[string]any{"drop": true, "task": []any{[]any{"echo", []any{1}, map[string]any{}}},
+		"tell": []any{[]any{"cart/5", "add", []any{"left", 1}, map[string]any{"keep": int64(60000)}}}})
 	for method, code := range map[string]string{"gone": "NO_METHOD", "spoil": "PERMANENT"} {
 		turned, err := cart.Turn(nil, method)
 		fails(code, turned, err)
@@ -993,6 +996,12 @@ func actors() {
 	shown := good(one.Get(ctx))
 	check([]any{shown["version"], shown["schema"], shown["state"]},
 		[]any{int64(3), int64(2), map[string]any{"items": map[string]any{"a": int64(1), "b": int64(2), "c": int64(3)}}})
+	check(good(one.Call(ctx, "empty", "8")), nil)
+	for { // a tell
+		if total, err := c.Actor("cart/8").Call(ctx, "total"); err == nil && total == int64(1) {
+			break
+		}
+	}
 	check(good(one.Stop(ctx, "closed")), "stopped")
 	result, err = one.Call(ctx, "total")
 	fails("STOPPED", result, err)

@@ -280,7 +280,7 @@ const scenarios = {
     /** A class is a type of actors. */
     actors: async () => {
         class Cart extends Actor {
-            static type = { schema: 2, reads: ['total'], stateMax: '1k', idle: '1m' };
+            static type = { schema: 2, reads: ['total'], stateMax: '1k', idle: '1m', durable: 'none' };
             add(sku, cents) {
                 (this.state.items ??= {})[sku] = cents;
                 return Object.keys(this.state.items).length;

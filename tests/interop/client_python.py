@@ -834,7 +834,7 @@ async def restart():
 
 
 class Cart(ergon_client.Actor):
-    schema, reads, state_max, idle = 2, {"total"}, "1k", timedelta(minutes=1)
+    schema, reads, state_max, idle, durable = 2, {"total"}, "1k", timedelta(minutes=1), "none"
 
     def add(self, sku, cents):
         self.state.setdefault("items", {})[sku] = cents

@@ -11,6 +11,7 @@ const same = (value) => value;
 const POLICY = {
     schema: ['schema', same],
     reads: ['reads', (value) => [...value]],
+    durable: ['durable', same],
     idle: ['idle', wholeOf],
     retries: ['retries', same],
     callRetries: ['call_retries', same],

@@ -355,6 +355,7 @@ export interface ActorType {
     schema?: number;
     /** Methods that change nothing and wait for no other message. */
     reads?: Iterable<string>;
+    durable?: 'none' | 'fsync';
     idle?: Duration;
     retries?: number;
     callRetries?: number;

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .options import TaskOptions
 
 DURATIONS = ("idle", "backoff", "backoff_max", "timeout")
-POLICY = ("schema", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max")
+POLICY = ("schema", "durable", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max")
 UNKNOWN = 1.0  # s until a state of a schema that this host does not know is offered to a host again
 
 
@@ -44,6 +44,7 @@ class Actor:
 
     schema: int = 0
     reads: Collection[str] = ()
+    durable: Optional[str] = None
     idle: Optional[Duration] = None
     retries: Optional[int] = None
     call_retries: Optional[int] = None
