@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// unknownSchema: after so long a state of a schema that this host does not know is offered to a host again.
-const unknownSchema = time.Second
-
 // ActorMethod runs one message of an actor, a turn. What it leaves in a.State is the new state when it returns; after an error
 // nothing has changed.
 type ActorMethod func(a *Actor, params []any) (any, error)
@@ -29,7 +26,7 @@ type ActorType struct {
 	// Upgrade returns the state in the form of Schema, made of one with an older number; nil: states stay as they are.
 	Upgrade func(state any, schema int64) (any, error)
 
-	// Policy: durable, idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max. Default: the server's.
+	// durable, idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max; default: the server's.
 	Policy With
 }
 
@@ -141,15 +138,14 @@ func copied(value any) (any, error) {
 func (t ActorType) begin(a *Actor, state any, schema int64) error {
 	var err error
 	if schema > t.Schema {
-		return Again(unknownSchema)
+		return Again(time.Second) // for a host that knows it
 	}
-	if state, err = copied(state); err != nil {
+	state, err = copied(state)
+	if err == nil && state != nil && schema < t.Schema && t.Upgrade != nil {
+		state, err = t.Upgrade(state, schema)
+	}
+	if err != nil {
 		return err
-	}
-	if state != nil && schema < t.Schema && t.Upgrade != nil {
-		if state, err = t.Upgrade(state, schema); err != nil {
-			return err
-		}
 	}
 	if a.State, _ = state.(map[string]any); a.State == nil {
 		a.State = map[string]any{}
