@@ -95,6 +95,9 @@ class Modules(ActorsTest):
         self.assertEqual(self.code("task.submit", "counter.add", [1]), "BAD_PARAMS")
         self.assertEqual(self.code("task.submit", "echo", [1], {"actor": "counter/1", "durable": "none"}), "BAD_PARAMS")
         self.assertEqual(self.code("task.submit", "counter.add", [1], {"actor": "ticker/1"}), "BAD_PARAMS")
+        for method, options in (("counter.add", {}), ("counter.add", {"actor": "ticker/1"}), ("echo", {"actor": "counter/1"})):
+            self.assertEqual(self.code("cron.put", "wrong", "@daily", method, [], options), "BAD_PARAMS", (method, options))
+        self.assertEqual(self.client.call("cron.put", "right", "@daily", "counter.add", [1], {"actor": "counter/cron"})["name"], "right")
         self.assertEqual(self.code("actor.get", "counter/never"), "NOT_FOUND")
         self.assertEqual(self.client.call("actor.list", {"prefix": "counter/never"})["actors"], [])
 

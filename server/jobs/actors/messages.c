@@ -44,17 +44,18 @@ static const void *find(void *arg, struct span tenant, struct span name)
 #define REFUSE(error, ...) (snprintf(text, size, __VA_ARGS__), (error))
 #define SHOWN(s)           (int)((s).len < 80 ? (s).len : 80), (const char *)(s).at
 
-static enum ergon_error check_names(const struct actors *actors, const struct job *job,
-                                    const struct job_spec *spec, char *text, size_t size)
+/* May this method be sent to this actor? */
+static enum ergon_error fits(void *arg, const struct method *m, const struct job_spec *spec,
+                             char *text, size_t size)
 {
-    const struct span method = job->queue->name, of = actor_type_of_method(method);
+    const struct span method = spec->method, of = actor_type_of_method(method);
     const struct span type = actor_type_of_name(spec->actor);
     if (type.len == 0 || !utf8_is_name(spec->actor, ACTOR_NAME_MAX))
         return REFUSE(ERGON_E_BAD_PARAMS,
                       "an actor has a name TYPE/KEY of at most %d bytes of "
                       "UTF-8 without U+0000",
                       ACTOR_NAME_MAX);
-    if (!job->queue->method || !method_actor(job->queue->method))
+    if (!m || !method_actor(m))
         return REFUSE(ERGON_E_BAD_PARAMS,
                       "\"%.*s\" is no method of an actor: submit it without `actor`",
                       SHOWN(method));
@@ -63,7 +64,7 @@ static enum ergon_error check_names(const struct actors *actors, const struct jo
                       "\"%.*s\" is a method of the actors %.*s/..., not of "
                       "\"%.*s\"",
                       SHOWN(method), SHOWN(of), SHOWN(spec->actor));
-    if (!actor_type_find(actors, type))
+    if (!actor_type_find(arg, type))
         return REFUSE(ERGON_E_NO_METHOD, "no host has offered actors of the type \"%.*s\"",
                       SHOWN(type));
     return ERGON_OK;
@@ -164,7 +165,7 @@ static enum ergon_error made(void *arg, struct job *job, const struct job_spec *
 {
     struct actors *actors = arg;
     struct refusal why = {.text = ""};
-    enum ergon_error wrong = check_names(actors, job, spec, text, size);
+    enum ergon_error wrong = fits(arg, job->queue->method, spec, text, size);
     if (wrong == ERGON_OK)
         wrong = check_options(actors, job, spec, text, size);
     if (wrong != ERGON_OK)
@@ -375,7 +376,7 @@ static void back(void *arg, struct job *job, struct attempt_turn *turn)
     a->more->out--;
     head = a->more->head;
     if (a->more->out == 0 && head && head->state == JOB_WAITING && head->reason == JOB_WHY_OVERRUN)
-        job_schedule(scheduler_of(a), head, true);
+        job_schedule(scheduler_of(a), head, !message_of(head)->is_step); /* a step arrives anew */
     actor_settle(a);
 }
 
@@ -443,6 +444,7 @@ void messages_hook(struct actors *actors)
 {
     jobs_scheduler(actors->jobs)->messages = (struct message_hooks){.arg = actors,
                                                                     .find = find,
+                                                                    .fits = fits,
                                                                     .made = made,
                                                                     .joins = joins,
                                                                     .begins = begins,

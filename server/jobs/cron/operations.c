@@ -100,8 +100,12 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
 {
     const struct cron_spec *spec = &op->cron;
     const struct cron_name *named = crons_find(jobs, spec->task.tenant, spec->name);
+    char text[JOB_TEXT_MAX];
+    enum ergon_error wrong = job_check_actor(jobs, &spec->task, text, sizeof text);
 
-    if (spec->task.params.len + spec->options.len + spec->schedule.len > CRON_BYTES_MAX)
+    if (wrong != ERGON_OK)
+        operation_refuse(op, wrong, "%s", text);
+    else if (spec->task.params.len + spec->options.len + spec->schedule.len > CRON_BYTES_MAX)
         operation_refuse(op, ERGON_E_TOO_LARGE,
                          "schedule, parameters and options of a cron have at most %d KiB",
                          CRON_BYTES_MAX / 1024);

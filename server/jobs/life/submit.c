@@ -155,18 +155,39 @@ static bool is_expected(const struct jobs *jobs, struct span method)
     return patterns && registry_may_name(method) && patterns_fit(patterns, method);
 }
 
+static const struct method *method_named(struct jobs *jobs, struct span name)
+{
+    const struct job_queue *q = table_queue_find(jobs_table(jobs), name);
+    return q && q->method ? q->method : registry_find(jobs_options(jobs)->registry, name);
+}
+
+static enum ergon_error check_without_actor(const struct method *m, char *text, size_t size)
+{
+    if (!m || !method_actor(m))
+        return ERGON_OK;
+    return refuse(ERGON_E_BAD_PARAMS, text, size,
+                  "\"%s\" is a method of actors: name one, as in {actor: \"%.*s/KEY\"}, or use "
+                  "actor.call and actor.tell",
+                  method_name(m), (int)actor_type_of_method(m->name).len, (const char *)m->name.at);
+}
+
+enum ergon_error job_check_actor(struct jobs *jobs, const struct job_spec *spec, char *text,
+                                 size_t size)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    const struct method *m = method_named(jobs, spec->method);
+    return spec->actor.len > 0 ? messages->fits(messages->arg, m, spec, text, size)
+                               : check_without_actor(m, text, size);
+}
+
 static enum ergon_error check_method(struct jobs *jobs, struct span method, bool to_actor,
                                      char *text, size_t size)
 {
     const struct job_queue *q = table_queue_find(jobs_table(jobs), method);
-    const struct method *m =
-        q && q->method ? q->method : registry_find(jobs_options(jobs)->registry, method);
-    if (m && method_actor(m) && !to_actor)
-        return refuse(ERGON_E_BAD_PARAMS, text, size,
-                      "\"%s\" is a method of actors: name one, as in {actor: \"%.*s/KEY\"}, or use "
-                      "actor.call and actor.tell",
-                      method_name(m), (int)actor_type_of_method(method).len,
-                      (const char *)method.at);
+    const struct method *m = method_named(jobs, method);
+    enum ergon_error wrong = to_actor ? ERGON_OK : check_without_actor(m, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
     if (m && !method_of_workers(m) && m->no_executor && !m->elsewhere)
         return refuse(ERGON_E_NO_EXECUTOR, text, size,
                       "\"%s\" needs a %s executor, and the server has none", method_name(m),

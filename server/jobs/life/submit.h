@@ -51,6 +51,11 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
                             const struct submitter *rights, struct submitted *out, char *text,
                             size_t size);
 
+/* Do the spec's method and its actor, or that it names none, fit each other?  Else BAD_PARAMS or
+ * NO_METHOD, and a text. */
+enum ergon_error job_check_actor(struct jobs *jobs, const struct job_spec *spec, char *text,
+                                 size_t size);
+
 /* For tracepoints (base/tracepoint.h): this connection, or none (0), submitted the job. */
 void job_trace_submit(const struct job *job, uint64_t conn);
 

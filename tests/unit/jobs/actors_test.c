@@ -332,6 +332,26 @@ ACTOR_TEST(keys_count_within_an_actor)
     has_state(w, "cart/1", "\x01", 1);
 }
 
+ACTOR_TEST(a_step_goes_on_behind_what_came_meanwhile)
+{
+    offer_usual(w);
+    w->room[POOL_OF_WORKERS] = 1;
+    uint64_t add = post(w, &TELL("tick/1", "tick.add"));
+    answer(w, add, NULL);
+    const struct job *step = actor_of(w, "tick/1")->more->step;
+    assert_non_null(step);
+    assert_true(is_out(w, step->id));
+    uint64_t later = post(w, &TELL("cart/1", "cart.add", .priority = 0));
+    assert_true(step->id < later && !is_out(w, later));
+    answer(w, step->id, NULL);
+    assert_true(is_out(w, later) && !is_out(w, step->id)); /* by their arrival, not by their ids */
+    uint64_t last = post(w, &TELL("cart/2", "cart.add", .priority = 0));
+    answer(w, later, NULL);
+    assert_true(is_out(w, step->id) && !is_out(w, last));
+    answer(w, step->id, NULL);
+    assert_true(is_out(w, last) && !is_out(w, step->id));
+}
+
 /* --- Time --- */
 
 ACTOR_TEST(a_message_with_a_time_joins_when_it_is_due)
