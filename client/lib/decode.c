@@ -190,6 +190,7 @@ static const struct decode_field ACTOR_FIELDS[] = {
     ACTOR(DECODE_NUMBER, "next", next),
     ACTOR(DECODE_NUMBER, "version", version),
     ACTOR(DECODE_NUMBER, "schema", schema),
+    ACTOR(DECODE_TEXT, "durable", durable),
     ACTOR(DECODE_NUMBER, "waiting", waiting),
     ACTOR(DECODE_NUMBER, "oldest", oldest),
     ACTOR(DECODE_TEXT, "stopped", stopped),
@@ -210,13 +211,10 @@ static const struct decode_field TURN_FIELDS[] = {
 
 #define TYPE(kind, member) FIELD(struct ergon_actor_type_shown, kind, #member, member)
 static const struct decode_field TYPE_FIELDS[] = {
-    TYPE(DECODE_TEXT, type),
-    TYPE(DECODE_NUMBER, schema),
-    TYPE(DECODE_BOOL, steps),
-    TYPE(DECODE_NUMBER, actors),
-    TYPE(DECODE_NUMBER, active),
-    TYPE(DECODE_NUMBER, stopped),
-    {0},
+    TYPE(DECODE_TEXT, type),      TYPE(DECODE_NUMBER, schema),
+    TYPE(DECODE_BOOL, steps),     TYPE(DECODE_TEXT, durable),
+    TYPE(DECODE_NUMBER, actors),  TYPE(DECODE_NUMBER, active),
+    TYPE(DECODE_NUMBER, stopped), {0},
 };
 
 bool ergon_read_actor(struct ergon_raw value, struct ergon_actor_shown *out)

@@ -87,6 +87,7 @@ struct ergon_actor_shown {
     uint64_t next;     /* when its next step is due */
     uint64_t version;  /* how often its state has changed */
     uint64_t schema;   /* the number of the form of its state */
+    char durable[16];  /* "none": it is in memory alone; "fsync": its changes are on disk */
     uint64_t waiting;  /* messages in its mailbox */
     uint64_t oldest;   /* when the first of them was sent */
     char stopped[257]; /* why */
@@ -102,8 +103,9 @@ struct ergon_actor_shown {
 /* A type of actors, once a module or a worker has offered it. */
 struct ergon_actor_type_shown {
     char type[65];
-    uint64_t schema; /* of the latest registration */
-    bool steps;      /* it has a method `step` */
+    uint64_t schema;  /* of the latest registration */
+    bool steps;       /* it has a method `step` */
+    char durable[16]; /* of its actors */
     uint64_t actors, active, stopped;
 };
 

@@ -91,7 +91,7 @@ static void secret(void *arg, struct method *method, bool is_secret)
 static bool typed(void *arg, const struct actor_offer *offer)
 {
     struct jobs *jobs = arg;
-    return actor_type_offered(jobs->actors, offer);
+    return actor_type_offered(jobs->actors, offer) == ERGON_OK;
 }
 
 static void stop(void *arg, bool cancel)
@@ -122,6 +122,8 @@ void source_connect(struct jobs *jobs)
                                       .left = left,
                                       .secret = secret,
                                       .typed = typed,
+                                      .keeps_actors =
+                                          jobs->store && store_keeps_actors(jobs->store),
                                       .stop = stop,
                                       .name = name};
     tasks_set_job_source(jobs->tasks, &source);

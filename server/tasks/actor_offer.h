@@ -16,9 +16,20 @@ enum {
     ACTOR_MESSAGES_MAX = 100000, /* that a type may allow */
     ACTOR_MAILBOX = 1 << 20,     /* bytes of their parameters */
     ACTOR_STATE_MOST = 1 << 20,  /* bytes of a state that a type may allow */
-    ACTOR_METHODS_MAX = 1000,
-    ACTOR_DURABLE_UNSAID = UINT8_MAX /* as durable as the server can keep actors */
+    ACTOR_METHODS_MAX = 1000
 };
+
+/* Whether actors outlive the process; numbers as enum job_durable has them. */
+enum actor_durable {
+    ACTOR_DURABLE_NONE = 0,
+    ACTOR_DURABLE_FSYNC = 2,
+    ACTOR_DURABLE_UNSAID = UINT8_MAX /* if the server can keep them */
+};
+
+/* Why a type that asks for it cannot be durable, behind what names it. */
+#define ACTOR_NO_STORE                                                                             \
+    "actors that are durable need a store that is a file: configure `store`, or offer the type "   \
+    "with durable: \"none\""
 
 struct actor_policy {
     uint32_t schema;       /* of the states that this host writes */
@@ -30,7 +41,7 @@ struct actor_policy {
     uint32_t messages; /* at most so many in a mailbox */
     uint32_t mailbox;  /* bytes of their parameters, at most */
     uint32_t state;    /* bytes of a state, at most */
-    uint8_t durable;   /* enum job_durable: none, or fsync; or ACTOR_DURABLE_UNSAID */
+    uint8_t durable;   /* enum actor_durable */
 };
 
 #define ACTOR_POLICY_DEFAULTS                                                                      \

@@ -127,6 +127,7 @@ struct job_source {
     /* A worker offers a type of actors, before it is registered; its methods are marked as such
      * (method_set_actor()).  False without memory.  NULL: the source has no actors. */
     bool (*typed)(void *arg, const struct actor_offer *offer);
+    bool keeps_actors; /* a type may be durable */
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.

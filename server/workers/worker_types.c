@@ -57,9 +57,12 @@ static bool read_state(struct reader *r, void *out)
 
 static bool read_durable(struct reader *r, void *out)
 {
+    uint8_t *durable = out;
     struct span level;
-    (void)out;
-    return read_text(r, &level) && span_is(level, "none");
+    bool good = read_text(r, &level) && (span_is(level, "none") || span_is(level, "fsync"));
+    if (good)
+        *durable = span_is(level, "none") ? ACTOR_DURABLE_NONE : ACTOR_DURABLE_FSYNC;
+    return good;
 }
 
 static bool read_names(struct reader *r, void *out)
@@ -78,7 +81,7 @@ static bool read_policy(struct reading *g, struct reader *r)
     const struct option options[] = {
         {"schema", read_count, &p->schema, "a number"},
         {"reads", read_names, &g->reads, "an array of names of its methods, without the type"},
-        {"durable", read_durable, NULL, "\"none\": actors are kept in memory"},
+        {"durable", read_durable, &p->durable, "\"none\" or \"fsync\""},
         {"idle", read_positive, &p->idle, "a duration, more than 0"},
         {"retries", read_count, &p->retries, "a number"},
         {"call_retries", read_count, &p->call_retries, "a number"},

@@ -143,6 +143,15 @@ static uint32_t take_methods(struct manager *m, const struct worker_executor *r,
     return count;
 }
 
+static bool check_types(const struct manager *m, struct worker_executor *r)
+{
+    for (uint32_t i = 0; i < r->type_count; i++)
+        if (r->types[i].policy.durable == ACTOR_DURABLE_FSYNC && !m->shared->source.keeps_actors)
+            return refuse(r, ERGON_E_STORE, "\"%.*s\": %s", (int)r->types[i].type.len,
+                          (const char *)r->types[i].type.at, ACTOR_NO_STORE);
+    return true;
+}
+
 /* Its methods are in the registry. */
 static bool say_types(struct manager *m, struct worker_executor *r)
 {
@@ -192,6 +201,8 @@ static bool join(struct manager *m, struct worker_executor *r)
 {
     if (m->roster->member_count >= m->shared->plan.workers_max)
         return refuse(r, ERGON_E_BUSY, "as many workers are registered as there may be");
+    if (!check_types(m, r))
+        return false;
     struct pool **pools = malloc(r->method_count * sizeof *pools);
     bool joined =
         pools ? join_group(m, r, pools) : refuse(r, ERGON_E_MEMORY, "no memory to register");
@@ -199,7 +210,9 @@ static bool join(struct manager *m, struct worker_executor *r)
     if (!joined)
         return false;
     if (!say_types(m, r)) {
+        r->member.leaves = true;
         worker_group_leave(m, r);
+        r->member.leaves = false; /* it was never let in */
         return false;
     }
     LIST_INSERT_HEAD(&m->roster->members, &r->member, link);

@@ -4,7 +4,7 @@ import os
 import unittest
 
 from bare_worker import Worker
-from harness import RemoteError, Server, ServerTest, eventually, scratch, token_of, write_tokens
+from harness import KeptTest, RemoteError, Server, ServerTest, eventually, scratch, token_of, write_tokens
 
 
 class ActorsTest(ServerTest):
@@ -227,10 +227,13 @@ class Workers(ActorsTest):
 
     def test_what_a_registration_may_not_say(self):
         for methods, options in ((["cart.add"], {"actors": {"order": {}}}), (["cart.add"], {"actors": {"cart": {"reads": ["gone"]}}}),
-                                 (["cart.add"], {"actors": {"cart": {"durable": "fsync"}}}), (["cart.add"], {"actors": {"cart": {"state": "2m"}}}),
+                                 (["cart.add"], {"actors": {"cart": {"durable": "async"}}}), (["cart.add"], {"actors": {"cart": {"state": "2m"}}}),
                                  (["cart.add"], {"actors": {"cart": {"wrong": 1}}}), (["cart.add"], {"actors": [1]})):
             self.assertEqual(self.code("worker.register", methods, options | {"context": True}), "BAD_PARAMS", options)
         self.assertEqual(self.code("worker.register", ["cart.add"], {"actors": {"cart": {}}}), "BAD_PARAMS")
+        with self.refused("STORE") as caught:  # there is none
+            self.client.call("worker.register", ["cart.add"], {"actors": {"cart": {"durable": "fsync"}}, "context": True})
+        self.assertIn("configure `store`", str(caught.exception.value))
         self.assertEqual(self.code("worker.register", ["counter.add"], {"actors": {"counter": {}}, "context": True}), "DENIED")
         self.carts()
         self.assertEqual(self.code("worker.register", ["cart.add"]), "BAD_PARAMS")
@@ -262,6 +265,87 @@ roles:
             number, _, (context,) = worker.take()
             self.assertEqual(context["actor"], "cart/2")
             worker.answer(number, [1, None])
+
+
+class Durable(KeptTest):
+    """With a store what is answered has happened, and is there after kill -9."""
+
+    def start(self):
+        self.server = Server("--store", os.path.join(self.folder, "tasks.db"))
+
+    def connect(self):
+        client = self.server.connect()
+        self.addCleanup(client.close)
+        return client
+
+    def counted(self, client, name="counter/c"):
+        return client.call("actor.get", name, {"state": True})["state"]
+
+    def test_a_sum_is_right_after_kills(self):
+        answered = told = 0
+        self.start()
+        for _ in range(2):
+            client = self.connect()
+            calls = [client.send("actor.call", "counter/c", "add", [1]) for _ in range(200)]
+            tells = [client.send("actor.tell", "counter/c", "add", [1000]) for _ in range(20)]
+            for call in calls[:100]:
+                client.result(call)
+            told += len([client.result(tell) for tell in tells])  # these are on disk, and run at some time
+            self.crash()
+            answered += 100
+            client = self.connect()
+            eventually(lambda: self.counted(client) // 1000 == told, "the tells have run")
+            self.assertTrue(answered <= self.counted(client) % 1000 <= answered + 100)
+            answered = self.counted(client) % 1000
+        self.assertEqual(client.call("actor.get", "counter/c")["version"], answered + told)
+        self.assertTrue(client.call("server.audit")["balanced"])
+
+    def test_what_is_kept(self):
+        self.start()
+        client = self.connect()
+        self.assertEqual(client.call("actor.call", "counter/s", "add", [5]), 5)
+        client.call("actor.stop", "counter/s", {"reason": "sold out"})
+        told = client.call("actor.tell", "counter/s", "add", [1])
+        self.assertEqual(told["durable"], "fsync")
+        client.call("actor.call", "ticker/t", "start", [1000000, "1h"])
+        client.call("actor.call", "counter/gone", "add", [1])
+        client.call("actor.drop", "counter/gone")
+        worker = Worker(self.server, "cart.add", context=True, actors={"cart": {"schema": 3}})
+        self.addCleanup(worker.close)
+        call = client.send("actor.call", "cart/1", "add", ["apple"])
+        worker.answer(worker.take()[0], [1, {"state": ["apple"]}])
+        self.assertEqual(client.result(call), 1)
+        waits = client.call("actor.tell", "cart/1", "add", ["pear"])["id"]
+        self.crash()
+        client = self.connect()
+        shown = client.call("actor.get", "counter/s", {"state": True})
+        self.assertEqual((shown["stage"], shown["stopped"], shown["state"], shown["durable"]), ("stopped", "sold out", 5, "fsync"))
+        with self.assertRaises(RemoteError) as caught:
+            client.call("actor.call", "counter/s", "add", [1])
+        self.assertEqual(caught.exception.code, "STOPPED")
+        client.call("actor.start", "counter/s")
+        eventually(lambda: client.call("actor.call", "counter/s", "get") == 6, "what waited has run")
+        with self.assertRaises(RemoteError) as caught:
+            client.call("actor.get", "counter/gone")
+        self.assertEqual(caught.exception.code, "NOT_FOUND")
+        self.assertTrue(client.call("actor.get", "ticker/t")["next"])
+        explained = client.call("task.explain", waits)
+        self.assertEqual(explained["reason"], "no_executor")
+        worker = Worker(self.server, "cart.add", context=True, actors={"cart": {"schema": 3}})
+        self.addCleanup(worker.close)
+        number, _, (item, context) = worker.take()
+        self.assertEqual((item, context["state"], context["schema"], context["version"]), ("pear", ["apple"], 3, 1))
+        worker.answer(number, [2, {"drop": True}])
+        eventually(lambda: client.call("actor.get", "cart/1")["version"] == 2, "it has run")
+
+    def test_a_type_may_stay_in_memory(self):
+        self.start()
+        client = self.connect()
+        worker = Worker(self.server, "cart.add", context=True, actors={"cart": {"durable": "none"}})
+        self.addCleanup(worker.close)
+        self.assertEqual(client.call("actor.tell", "cart/1", "add", ["apple"])["durable"], "none")
+        types = {t["type"]: t["durable"] for t in client.call("actor.types")}
+        self.assertEqual(types, {"cart": "none", "counter": "fsync", "ticker": "fsync"})
 
 
 if __name__ == "__main__":

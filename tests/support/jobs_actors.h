@@ -11,7 +11,8 @@
 #define ACTOR_TEST(name) JOBS_TEST(name, .quiet = true)
 #define UNUSED_HERE      __attribute__((unused)) static
 
-static const struct actor_policy usual = {ACTOR_POLICY_DEFAULTS, .schema = 1};
+static const struct actor_policy usual = {ACTOR_POLICY_DEFAULTS, .schema = 1,
+                                          .durable = ACTOR_DURABLE_NONE};
 
 /* Of workers, of which four attempts may be out.  `methods` ends with NULL. */
 UNUSED_HERE void offer(struct jobs_world *w, const char *type, const struct actor_policy *policy,

@@ -33,6 +33,9 @@ struct actor_type *actor_type_find(const struct actors *actors, struct span name
     return found ? actors->types[at] : NULL;
 }
 
+_Static_assert((int)ACTOR_DURABLE_NONE == DURABLE_NONE && (int)ACTOR_DURABLE_FSYNC == DURABLE_FSYNC,
+               "levels of types are levels of jobs");
+
 /* --- Rows --- */
 
 /* The numbers of a policy, as a row has them. */
@@ -206,7 +209,7 @@ bool actor_types_recover(struct actors *actors, const struct store_actor_type *r
     if (!good)
         *fault = "its policy is none";
     else
-        good = actor_type_offered(actors, &offer);
+        good = actor_type_offered(actors, &offer) == ERGON_OK;
     if (good)
         actor_type_find(actors, row->type)->unsaved = false;
     free(methods);
@@ -245,11 +248,16 @@ static struct actor_type *make(struct actors *actors, struct span name)
     return type;
 }
 
+static bool keeps(const struct actors *actors)
+{
+    const struct store *store = jobs_store(actors->jobs);
+    return store && store_keeps_actors(store);
+}
+
 /* How durable actors are of whose type nothing is said. */
 static uint8_t usual_level(const struct actors *actors)
 {
-    (void)actors;
-    return DURABLE_NONE;
+    return keeps(actors) ? DURABLE_FSYNC : DURABLE_NONE;
 }
 
 /* They were in memory alone until now. */
@@ -264,11 +272,14 @@ static void save_all(struct actor_type *type)
         }
 }
 
-bool actor_type_offered(struct actors *actors, const struct actor_offer *offer)
+enum ergon_error actor_type_offered(struct actors *actors, const struct actor_offer *offer)
 {
     struct actor_type *type = actor_type_find(actors, offer->type);
+    uint8_t level = offer->policy.durable;
+    if (level != DURABLE_NONE && level != ACTOR_DURABLE_UNSAID && !keeps(actors))
+        return ERGON_E_STORE;
     if (!type && !(type = make(actors, offer->type)))
-        return false;
+        return ERGON_E_MEMORY;
     uint8_t was = type->policy.durable;
     type->policy = offer->policy;
     if (type->policy.durable == ACTOR_DURABLE_UNSAID)
@@ -282,19 +293,30 @@ bool actor_type_offered(struct actors *actors, const struct actor_offer *offer)
         if (method_actor(offer->methods[i]) & ACTOR_STEP)
             type->step = offer->methods[i];
     actors_await(type);
-    if (type->policy.durable != DURABLE_NONE || type->row)
+    if (!actors->of_modules && (type->policy.durable != DURABLE_NONE || type->row))
         pack_type(type, offer);
-    return true;
+    return ERGON_OK;
 }
 
-bool actor_types_init(struct actors *actors)
+static void refuse(const struct actor_offer *offer, enum ergon_error wrong, char *error,
+                   size_t size)
 {
+    if (wrong == ERGON_E_STORE)
+        snprintf(error, size, "the actors \"%.*s\" of a module: %s", (int)offer->type.len,
+                 (const char *)offer->type.at, ACTOR_NO_STORE);
+}
+
+bool actor_types_init(struct actors *actors, char *error, size_t size)
+{
+    enum ergon_error wrong = ERGON_OK;
     const struct actor_offer *offer;
     const struct registry *r = jobs_options(actors->jobs)->registry;
+    actors->of_modules = true;
     for (uint32_t i = 0; (offer = registry_actor(r, i)); i++)
-        if (!actor_type_offered(actors, offer))
-            return false;
-    return true;
+        if (wrong == ERGON_OK && (wrong = actor_type_offered(actors, offer)) != ERGON_OK)
+            refuse(offer, wrong, error, size);
+    actors->of_modules = false;
+    return wrong == ERGON_OK;
 }
 
 void actor_types_fini(struct actors *actors)

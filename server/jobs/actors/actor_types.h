@@ -8,14 +8,14 @@
 #include "server/jobs/actors/actors.h"
 #include "server/store/store.h"
 
-/* Takes up the types of the registry's modules, which are there before the jobs.  False without
- * memory. */
-bool actor_types_init(struct actors *actors);
+/* Takes up the types of the registry's modules, which are there before the jobs.  False, and a text
+ * unless it is for memory. */
+bool actor_types_init(struct actors *actors, char *error, size_t size);
 void actor_types_fini(struct actors *actors); /* all actors are gone */
 
-/* One that does not say how durable it is becomes as durable as the server can keep it.  False
- * without memory. */
-bool actor_type_offered(struct actors *actors, const struct actor_offer *offer);
+/* One that does not say how durable it is becomes as durable as the server can keep it.  STORE: it
+ * cannot; or MEMORY. */
+enum ergon_error actor_type_offered(struct actors *actors, const struct actor_offer *offer);
 /* Writes the policies of durable types that are not in the store as they are.  False: there are
  * none. */
 bool actor_types_save(struct actors *actors);

@@ -103,6 +103,7 @@ struct actors {
     struct actor_more *steps; /* that are to be submitted, by next_step */
     bool submits;             /* a step of the actors' own is being submitted */
     bool started;             /* the store takes writes */
+    bool of_modules;          /* modules offer types: these need no rows */
     LIST_HEAD(, actor_more) again;
     counter shown, shown_bytes;
 };

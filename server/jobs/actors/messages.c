@@ -207,7 +207,7 @@ static struct actor_type *type_of(struct actors *actors, struct span name)
     static const struct actor_policy unknown = {ACTOR_POLICY_DEFAULTS};
     struct actor_offer offer = {.type = actor_type_of_name(name), .policy = unknown};
     struct actor_type *type = actor_type_find(actors, offer.type);
-    if (!type && actor_type_offered(actors, &offer))
+    if (!type && actor_type_offered(actors, &offer) == ERGON_OK)
         type = actor_type_find(actors, offer.type);
     return type;
 }

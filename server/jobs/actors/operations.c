@@ -98,7 +98,7 @@ static void pack_next(struct jobs *jobs, struct pack *p, const struct actor *a)
     view_ms(p, "next", timed ? table_wall_of(jobs_table(jobs), next) : 0);
 }
 
-enum { PAIRS = 10 };
+enum { PAIRS = 11 };
 
 /* PAIRS of them, in a map that the caller has begun. */
 static void pack_actor(struct jobs *jobs, struct pack *p, const struct actor *a)
@@ -112,6 +112,7 @@ static void pack_actor(struct jobs *jobs, struct pack *p, const struct actor *a)
     pack_next(jobs, p, a);
     pack_key_uint(p, "version", a->version);
     pack_key_uint(p, "schema", a->schema);
+    pack_key_str(p, "durable", job_durable_names[a->type->policy.durable]);
     pack_key_uint(p, "waiting", waiting_of(a));
     view_ms(p, "oldest", oldest ? oldest->created : 0);
     pack_key_str(p, "stopped", a->more ? a->more->stopped : NULL);
@@ -491,15 +492,13 @@ const struct operation_class operation_actor_list = {
 
 static bool init(struct jobs *jobs, char *error, size_t size)
 {
-    (void)error;
-    (void)size;
     struct actors *actors = jobs->actors = calloc(1, sizeof *actors);
     if (!actors)
         return false;
     actors->jobs = jobs;
     hash_table_init(&actors->by_name);
     messages_hook(actors);
-    return actor_types_init(actors);
+    return actor_types_init(actors, error, size);
 }
 
 /* The jobs that name actors are freed later, so these forget them; see messages.c. */
@@ -543,7 +542,6 @@ static void dismiss(struct jobs *jobs)
         loads_dismiss(jobs->actors);
 }
 
-/* Types of modules were offered before the store took writes. */
 static void start(struct jobs *jobs)
 {
     actor_types_save(jobs->actors);
