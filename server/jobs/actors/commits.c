@@ -16,9 +16,11 @@
 struct actor_write {
     struct job *job;           /* of a turn; NULL: it has ended by itself */
     struct attempt_turn *turn; /* of a turn */
-    struct actor_act act;      /* of an act; of a turn `stopped` */
-    struct blob *state;        /* a reference: what the row under way points into; NULL */
-    enum store_error failed;   /* how its last row came back; STORE_OK: none did */
+    struct job **sent;         /* by a turn: jobs that are held (journal.h); malloc'ed */
+    uint32_t sent_count;
+    struct actor_act act;    /* of an act; of a turn `stopped` */
+    struct blob *state;      /* a reference: what the row under way points into; NULL */
+    enum store_error failed; /* how its last row came back; STORE_OK: none did */
     bool under_way;
     bool unsaved; /* the actor was, when the row was made */
 };
@@ -38,6 +40,7 @@ static void write_free(struct actor_write *w)
     if (!w)
         return;
     turn_free(w->turn);
+    free(w->sent);
     free(w->act.stopped);
     blob_unref(w->state);
     free(w);
@@ -113,14 +116,18 @@ static struct store_op *row_new(struct actor *a, struct actor_write *w, enum sto
                              .state = i.state ? blob_bytes(i.state) : (struct span){0}};
     blob_unref(w->state);
     w->state = i.state ? blob_ref(i.state) : NULL;
-    w->under_way = true;
-    w->failed = STORE_OK;
     w->unsaved = a->unsaved;
     a->unsaved = false;
     return row;
 }
 
-static void row_back(struct actor *a, struct actor_write *w, enum store_error error)
+static void pushed(struct actor_write *w)
+{
+    w->under_way = true;
+    w->failed = STORE_OK;
+}
+
+static void write_back(struct actor *a, struct actor_write *w, enum store_error error)
 {
     assert(w && w->under_way);
     w->under_way = false;
@@ -131,13 +138,27 @@ static void row_back(struct actor *a, struct actor_write *w, enum store_error er
 
 /* --- A turn --- */
 
-bool commits_wants(const struct actor *a, const struct turn_changes *c)
+static bool changes_row(const struct actor *a, const struct turn_changes *c)
 {
-    return actor_is_durable(a) && (c->state || (c->drops && a->state) || c->stops);
+    return c->state || (c->drops && a->state) || c->stops;
 }
 
-static void turn_back(struct jobs *jobs, struct store_op *row);
-static void turn_back_alone(struct jobs *jobs, struct store_op *row);
+/* A new job, of which nobody knows before it is on disk. */
+static bool is_held(const struct submitted *done)
+{
+    return !done->duplicate && !done->coalesced && durable_is_awaited(done->job->durable);
+}
+
+bool commits_wants(const struct actor *a, const struct turn_changes *c, const struct outbox *sent)
+{
+    bool wants = changes_row(a, c);
+    for (uint32_t i = 0; i < sent->count; i++)
+        wants |= is_held(&sent->made[i]);
+    return wants && actor_is_durable(a);
+}
+
+static void turn_back(struct jobs *jobs, struct store_op *group);
+static void turn_back_alone(struct jobs *jobs, struct store_op *group);
 
 static bool has_row(const struct job *job)
 {
@@ -146,13 +167,63 @@ static bool has_row(const struct job *job)
 
 static void turn_failed(struct actor *a, enum store_error error);
 
+/* The group of the turn has the outcome. */
+static void member_back(struct jobs *jobs, struct store_op *row)
+{
+    (void)jobs;
+    (void)row;
+}
+
+static bool add_sent(struct actor *a, const struct actor_write *w, struct store_op *group)
+{
+    for (uint32_t i = 0; i < w->sent_count; i++) {
+        struct store_op *row = journal_held_row(jobs_of_actor(a), w->sent[i]);
+        if (!row)
+            return false;
+        codec_group_add(group, row);
+    }
+    return true;
+}
+
+static bool add_row(struct actor *a, struct actor_write *w, struct store_op *group)
+{
+    struct store_op *row = row_new(a, w, STORE_ROW_PUT, member_back);
+    if (row)
+        codec_group_add(group, row);
+    return row != NULL;
+}
+
+/* Its members come back as if they had failed. */
+static void undo_group(struct actor *a, struct store_op *group)
+{
+    for (struct store_op *m = group->group.first; m; m = m->next) {
+        m->error = STORE_MEMORY;
+        codec_member_back(jobs_of_actor(a), m);
+    }
+    codec_write_free(jobs_of_actor(a), group);
+}
+
+/* NULL without memory. */
+static struct store_op *group_new(struct actor *a, struct actor_write *w, write_done *done)
+{
+    struct store_op *group = codec_write_new(jobs_of_actor(a), STORE_GROUP, 0, done);
+    if (!group)
+        return NULL;
+    group->owner = a;
+    if (!add_sent(a, w, group) || (changes_row(a, &w->turn->changes) && !add_row(a, w, group))) {
+        undo_group(a, group);
+        return NULL;
+    }
+    pushed(w);
+    return group;
+}
+
 /* By itself: of a step, or of a message without a row. */
 static void push_alone(struct actor *a)
 {
-    struct actor_write *w = a->more->turn;
-    struct store_op *row = row_new(a, w, STORE_ROW_PUT, turn_back_alone);
-    if (row)
-        store_push(jobs_store(jobs_of_actor(a)), row);
+    struct store_op *group = group_new(a, a->more->turn, turn_back_alone);
+    if (group)
+        store_push(jobs_store(jobs_of_actor(a)), group);
     else
         turn_failed(a, STORE_MEMORY);
 }
@@ -166,44 +237,67 @@ static void detach(struct message *m, struct attempt_turn *turn)
     turn->next = NULL;
 }
 
-enum message_verdict commits_begin(struct actor *a, struct job *job, struct attempt_turn *turn,
-                                   char *text, size_t size)
+/* NULL without memory. */
+static struct actor_write *write_of_turn(struct job *job, struct attempt_turn *turn,
+                                         const struct outbox *sent)
 {
-    struct message *m = job_message(job);
     const struct turn_changes *c = &turn->changes;
     struct actor_write *w = calloc(1, sizeof *w);
-    struct store_op *row = NULL;
-    bool alone = !has_row(job) && !a->more->act;
+    if (!w)
+        return NULL;
+    *w = (struct actor_write){.job = job, .turn = turn};
+    if (sent->count > 0)
+        w->sent = calloc(sent->count, sizeof(struct job *));
+    if (c->stops)
+        w->act.stopped = strdup(c->stop);
+    if ((sent->count == 0 || w->sent) && (!c->stops || w->act.stopped))
+        return w;
+    w->turn = NULL; /* it stays the message's */
+    write_free(w);
+    return NULL;
+}
+
+static void hold(struct actor *a, struct actor_write *w, const struct outbox *sent)
+{
+    for (uint32_t i = 0; i < sent->count; i++)
+        if (is_held(&sent->made[i])) {
+            journal_hold(jobs_of_actor(a), sent->made[i].job);
+            w->sent[w->sent_count++] = sent->made[i].job;
+        }
+}
+
+enum message_verdict commits_begin(struct actor *a, struct job *job, struct attempt_turn *turn,
+                                   const struct outbox *sent, struct refusal *why)
+{
+    struct message *m = job_message(job);
+    struct actor_write *w = write_of_turn(job, turn, sent);
     assert(!a->more->turn);
-    if (w)
-        *w = (struct actor_write){.job = job, .turn = turn};
-    bool good = w && (!c->stops || (w->act.stopped = strdup(c->stop))) &&
-                (!alone || (row = row_new(a, w, STORE_ROW_PUT, turn_back_alone)));
-    if (!good) {
-        if (w)
-            w->turn = NULL;
-        write_free(w);
-        snprintf(text, size, "there is no memory to write them");
+    if (!w) {
+        refusal_set(why, ERGON_E_MEMORY, "there is no memory to write them");
         return MESSAGE_BAD;
     }
+    hold(a, w, sent);
     detach(m, turn);
     a->more->turn = w;
-    m->writes = !m->is_step;
-    if (m->is_step)
+    if (m->is_step) {
         job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
-    if (row)
-        store_push(jobs_store(jobs_of_actor(a)), row);
+    } else {
+        m->writes = true;
+        job_end(scheduler_of(a), job, JOB_DONE, NULL, NULL);
+    }
+    if (!has_row(job) && !a->more->act)
+        push_alone(a);
     return m->is_step ? MESSAGE_GOES_ON : MESSAGE_ENDS;
 }
 
-enum message_write commits_row(struct actor *a, struct job *job, struct store_op **row)
+enum message_write commits_group(struct actor *a, struct job *job, struct store_op **group)
 {
     struct actor_write *w = a->more->turn;
     assert(w && w->job == job);
     if (w->under_way || a->more->act)
         return MESSAGE_WRITE_LATER;
-    *row = row_new(a, w, STORE_ROW_PUT, turn_back);
-    return *row ? MESSAGE_WRITE : MESSAGE_WRITE_NO_MEMORY;
+    *group = group_new(a, w, turn_back);
+    return *group ? MESSAGE_WRITE : MESSAGE_WRITE_NO_MEMORY;
 }
 
 void commits_alone(struct actor *a, struct job *job)
@@ -223,6 +317,15 @@ void commits_leave(struct actor *a, const struct job *job)
 {
     if (a->more && a->more->turn && a->more->turn->job == job)
         a->more->turn->job = NULL;
+}
+
+/* What it sent will not be written. */
+static void let_go(struct actor *a, enum store_error error)
+{
+    struct actor_write *w = a->more->turn;
+    for (uint32_t i = 0; i < w->sent_count; i++)
+        journal_let_go(jobs_of_actor(a), w->sent[i], error);
+    w->sent_count = 0;
 }
 
 static void turn_ends(struct actor *a)
@@ -294,10 +397,12 @@ static void end_failed(struct actor *a, struct job *job, enum store_error error)
 static void message_failed(struct actor *a, struct job *job, enum store_error error)
 {
     if (!has_row(job)) {
+        let_go(a, error);
         turn_ends(a);
         end_failed(a, job, error);
         job_end_saved(scheduler_of(a), job);
     } else if (error == STORE_REFUSED) {
+        let_go(a, error);
         turn_ends(a);
         end_failed(a, job, error);
         job_message(job)->refused = true;
@@ -311,32 +416,46 @@ static void turn_failed(struct actor *a, enum store_error error)
         message_failed(a, job, error);
         return;
     }
+    let_go(a, error);
     turn_ends(a);
     if (job)
         outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_STORE),
                        store_error_text(error), (struct span){0});
 }
 
-static void turn_back(struct jobs *jobs, struct store_op *row)
+/* What it sent, and its own row; the last may be that of its message, which is for the end. */
+static struct store_op *members_back(struct jobs *jobs, struct store_op *group, uint32_t count)
 {
-    struct actor *a = row->owner;
-    (void)jobs;
+    struct store_op *m = group->group.first;
+    for (; m && count > 0; m = m->next, count--)
+        codec_member_back(jobs, m);
+    return m;
+}
+
+static void turn_back(struct jobs *jobs, struct store_op *group)
+{
+    struct actor *a = group->owner;
+    struct actor_write *w = a->more->turn;
+    bool has_actor = changes_row(a, &w->turn->changes);
     a->jobs++; /* it stays meanwhile */
-    row_back(a, a->more->turn, row->error);
-    if (row->error == STORE_OK)
+    struct store_op *rest = members_back(jobs, group, w->sent_count + has_actor);
+    write_back(a, w, group->error);
+    if (group->error == STORE_OK)
         turn_taken(a);
     else
-        turn_failed(a, row->error);
-    if (!a->more->turn || row->error != STORE_OK)
+        turn_failed(a, group->error);
+    if (rest)
+        codec_member_back(jobs, rest);
+    if (!a->more->turn || group->error != STORE_OK)
         commits_serve(a);
     a->jobs--;
     actor_settle(a);
 }
 
-static void turn_back_alone(struct jobs *jobs, struct store_op *row)
+static void turn_back_alone(struct jobs *jobs, struct store_op *group)
 {
-    journal_notice(jobs, row);
-    turn_back(jobs, row);
+    journal_notice(jobs, group);
+    turn_back(jobs, group);
 }
 
 void commits_drop(struct actor *a)
@@ -346,6 +465,7 @@ void commits_drop(struct actor *a)
     if (!w)
         return;
     assert(!w->under_way);
+    let_go(a, STORE_CLOSED);
     turn_ends(a);
     if (!job || job_message(job)->is_step)
         return; /* a step is the head, and is cancelled as that */
@@ -401,7 +521,7 @@ static void act_back(struct jobs *jobs, struct store_op *row)
     struct actor_act *act = &w->act;
     journal_notice(jobs, row);
     a->jobs++;
-    row_back(a, w, row->error);
+    write_back(a, w, row->error);
     a->more->act = NULL;
     if (row->error == STORE_OK && act->stopped) {
         actor_stop_as(a, act->stopped, ((const struct store_actor *)row->row)->stopped_at);
@@ -435,6 +555,7 @@ static bool push_act(struct actor *a, const struct actor_act *act)
         return false;
     }
     a->more->act = w;
+    pushed(w);
     store_push(jobs_store(jobs_of_actor(a)), row);
     return true;
 }

@@ -12,15 +12,17 @@
  *                                                                  |
  *                                                                  +--> failed: STORE, no change
  *
- * The changes of a turn and the end of its message are one group of the store, which the journal
- * pushes.  When it is back, the changes become the actor's first (mailbox_apply()), then the end
- * of the message is saved; so callers and the next turn see both (EFFECT_ENDED).  Where the message
- * has no row, as of a call, the actor's row is pushed alone, and the job is JOB_ENDING until then.
- * A step does not end: it is QUEUED, reason commit, until then.
+ * The changes of a turn, the jobs that it sent (outbox.h) and the end of its message are one group
+ * of the store, which the journal pushes.  When it is back, the changes become the actor's first
+ * (mailbox_apply()), then the end of the message is saved; so callers and the next turn see both
+ * (EFFECT_ENDED), and what was sent goes on.  Where the message has no row, as of a call, the group
+ * is pushed without it, and the job is JOB_ENDING until then.  A step does not end: it is QUEUED,
+ * reason commit, until then.
  *
  * A write that fails leaves the actor as it was.  A message with a row stays JOB_ENDING until it is
  * written: its turn does not run again.  A call without a row ends FAILED with STORE, and a step
  * has failed with STORE.  What the store refuses for good ends a message FAILED with STORE.
+ * Then what the turn sent is taken back.
  *
  * A message that is JOB_ENDING can be neither cancelled nor timed out.  actor.drop waits for the
  * write of a turn that is under way, and throws away one that waits.  A step can be cancelled
@@ -30,16 +32,16 @@
 #ifndef ERGON_JOBS_COMMITS_H
 #define ERGON_JOBS_COMMITS_H
 
-#include "server/jobs/actors/actors.h"
+#include "server/jobs/actors/outbox.h"
 
-/* Would these changes have to be written before they are the actor's? */
-bool commits_wants(const struct actor *a, const struct turn_changes *c);
-/* The turn of this message ended well, and `commits_wants`: takes the turn over.  ENDS: the job is
- * to end, and does so when that is written. */
+/* Would these changes, or what was sent, have to be written before they count? */
+bool commits_wants(const struct actor *a, const struct turn_changes *c, const struct outbox *sent);
+/* The turn of this message ended well, and `commits_wants`: takes the turn over, and holds what was
+ * sent.  ENDS: the job is to end, and does so when that is written. */
 enum message_verdict commits_begin(struct actor *a, struct job *job, struct attempt_turn *turn,
-                                   char *text, size_t size);
+                                   const struct outbox *sent, struct refusal *why);
 /* message_hooks: `writes`, `writes_alone`. */
-enum message_write commits_row(struct actor *a, struct job *job, struct store_op **row);
+enum message_write commits_group(struct actor *a, struct job *job, struct store_op **group);
 void commits_alone(struct actor *a, struct job *job);
 /* Are the changes of this job's turn being written? */
 bool commits_is_of(const struct actor *a, const struct job *job);

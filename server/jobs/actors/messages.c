@@ -398,11 +398,11 @@ static bool has_room(const struct actor *a, const struct turn_changes *c, struct
 
 /* What can fail of the changes, but for what it sends. */
 static enum message_verdict take(struct actor *a, struct job *job, struct attempt_turn *turn,
-                                 struct refusal *why)
+                                 const struct outbox *sent, struct refusal *why)
 {
     struct turn_changes *c = &turn->changes;
-    if (commits_wants(a, c))
-        return commits_begin(a, job, turn, why->text, sizeof why->text);
+    if (commits_wants(a, c, sent))
+        return commits_begin(a, job, turn, sent, why);
     if (!c->stops || actor_stop(a, span_text(c->stop)))
         return mailbox_apply(a, job, c);
     refusal_set(why, ERGON_E_MEMORY, "there is no memory to stop it");
@@ -421,17 +421,17 @@ static enum message_verdict takes(void *arg, struct job *job, struct attempt_tur
     if (!has_room(a, &turn->changes, why) ||
         !outbox_send(&sent, a, job, &turn->changes.messages, why))
         return MESSAGE_BAD;
-    enum message_verdict verdict = take(a, job, turn, why);
+    enum message_verdict verdict = take(a, job, turn, &sent, why);
     if (verdict == MESSAGE_BAD)
         outbox_take_back(&sent, a, why->text);
     outbox_free(&sent);
     return verdict;
 }
 
-static enum message_write writes(void *arg, struct job *job, struct store_op **with)
+static enum message_write writes(void *arg, struct job *job, struct store_op **group)
 {
     (void)arg;
-    return commits_row(message_of(job)->actor, job, with);
+    return commits_group(message_of(job)->actor, job, group);
 }
 
 static void writes_alone(void *arg, struct job *job)

@@ -17,10 +17,13 @@ static struct job_spec spec_of(const struct actor *a, const struct turn_message 
                              .tenant = a->tenant->name, .actor = m->to};
 }
 
-static void set_durable(const struct jobs *jobs, struct job_spec *spec)
+static void set_durable(const struct jobs *jobs, struct job_spec *spec, bool is_durable)
 {
-    if (spec->said & 1u << JOB_OPTION_durable)
+    if (spec->said & 1u << JOB_OPTION_durable) {
+        if (is_durable && spec->durable == DURABLE_ASYNC)
+            spec->durable = DURABLE_FSYNC;
         return;
+    }
     spec->durable = spec->actor.len > 0 || !jobs_store(jobs) ? DURABLE_NONE
                                                              : jobs_options(jobs)->default_durable;
 }
@@ -37,7 +40,7 @@ static bool read_options(const struct actor *a, const struct turn_message *m, st
         return false;
     if (!span_equal(spec->tenant, a->tenant->name))
         return refusal_set(why, ERGON_E_DENIED, "a turn sends for the tenant of its actor alone");
-    set_durable(jobs, spec);
+    set_durable(jobs, spec, actor_is_durable(a));
     return true;
 }
 

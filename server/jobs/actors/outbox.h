@@ -6,7 +6,8 @@
  * tenant of the actor; `durable`, where it is not said, is that of actor.tell and, of a task,
  * `fsync`, or `none` without a store.
  *
- * Of a durable type their rows are pushed before the group of the turn, and are not part of it yet.
+ * Of a durable type their rows are members of the group of the turn (commits.h): what is `async` is
+ * made `fsync`, so nothing begins before that is on disk.  What is in memory alone begins at once.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_OUTBOX_H

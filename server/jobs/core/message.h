@@ -82,9 +82,9 @@ struct message_hooks {
     /* The current attempt ended well.  MESSAGE_BAD: `why` is filled. */
     enum message_verdict (*takes)(void *arg, struct job *job, struct attempt_turn *turn,
                                   struct refusal *why);
-    /* `writes`, and its end is to be written: what is written in one group with that.  LATER: the
-     * row is asked for again (journal_write()) when it can be. */
-    enum message_write (*writes)(void *arg, struct job *job, struct store_op **with);
+    /* `writes`, and its end is to be written: the group to which that is added.  LATER: the row is
+     * asked for again (journal_write()) when it can be. */
+    enum message_write (*writes)(void *arg, struct job *job, struct store_op **group);
     /* `writes`, and its row is lost: the job ends when its changes are on disk. */
     void (*writes_alone)(void *arg, struct job *job);
     /* An attempt has returned, whether it counts or not, and was settled. */

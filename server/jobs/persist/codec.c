@@ -251,15 +251,9 @@ void codec_write_back(struct jobs *jobs, struct store_op *write)
     codec_write_free(jobs, write);
 }
 
-static void group_done(struct jobs *jobs, struct store_op *group)
+void codec_member_back(struct jobs *jobs, struct store_op *member)
 {
-    for (struct store_op *m = group->group.first; m; m = m->next)
-        ao_of(m, struct record, write)->done(jobs, m);
-}
-
-struct store_op *codec_group_new(struct jobs *jobs)
-{
-    return codec_write_new(jobs, STORE_GROUP, 0, group_done);
+    ao_of(member, struct record, write)->done(jobs, member);
 }
 
 void codec_group_add(struct store_op *group, struct store_op *member)

@@ -43,9 +43,10 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
 /* The same, to put or remove a row of this table: its struct at write->row, zeroed. */
 struct store_op *codec_row_new(struct jobs *jobs, enum store_kind kind,
                                const struct store_table *table, size_t more, write_done *done);
-/* STORE_GROUP, without members yet; NULL without memory.  When it is back, `done` of each member is
- * called, in the order in which they were added. */
-struct store_op *codec_group_new(struct jobs *jobs);
+/* Of a STORE_GROUP, which is made without members: calls `done` of one, as that of the group has
+ * to.
+ */
+void codec_member_back(struct jobs *jobs, struct store_op *member);
 void codec_group_add(struct store_op *group, struct store_op *member);
 /* It is back: `done` is called, and it is freed. */
 void codec_write_back(struct jobs *jobs, struct store_op *write);

@@ -112,23 +112,15 @@ static bool is_of_turn(const struct job *job)
 static enum message_write begin_group(struct jobs *jobs, struct job *job, struct store_op **group)
 {
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
-    struct store_op *with = NULL;
-    *group = codec_group_new(jobs);
-    enum message_write may =
-        *group ? messages->writes(messages->arg, job, &with) : MESSAGE_WRITE_NO_MEMORY;
-    if (may == MESSAGE_WRITE) {
-        codec_group_add(*group, with);
-    } else if (*group) {
-        codec_write_free(jobs, *group);
-        *group = NULL;
-    }
-    return may;
+    return messages->writes(messages->arg, job, group);
 }
 
-/* Without memory for the row the changes come back as if they had failed. */
+/* Without memory for the row the others come back as if they had failed. */
 static void drop_group(struct jobs *jobs, struct store_op *group)
 {
-    group->error = group->group.first->error = STORE_MEMORY;
+    group->error = STORE_MEMORY;
+    for (struct store_op *m = group->group.first; m; m = m->next)
+        m->error = STORE_MEMORY;
     codec_write_back(jobs, group);
 }
 
@@ -177,13 +169,19 @@ void journal_write(struct jobs *jobs, struct job *job)
     }
 }
 
+/* See journal_hold(): as if its row were under way, though it was not made yet. */
+static bool is_held(const struct job *job)
+{
+    return job->pending > 0 && job->row == JOB_NEW;
+}
+
 /* Operations stay in order, so the write that is on its way may be taken for done. */
 void journal_flush(struct jobs *jobs)
 {
     for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         if (job_is(job, JOB_UNSAVED)) {
             push_row(jobs, job);
-        } else if (job->pending > 0 && job_is(job, JOB_DIRTY)) {
+        } else if (job->pending > 0 && job_is(job, JOB_DIRTY) && !is_held(job)) {
             job_unmark(job, JOB_SUBMITTING);
             push_row(jobs, job);
         }
@@ -324,7 +322,7 @@ static void store_told_before(struct jobs *jobs, struct job *job, const struct h
 void journal_events(struct jobs *jobs, struct job *job)
 {
     struct history_event event;
-    if (job->durable == DURABLE_NONE || jobs_table(jobs)->history_max == 0)
+    if (job->durable == DURABLE_NONE || jobs_table(jobs)->history_max == 0 || is_held(job))
         return;
     for (uint32_t seq = history_stored(job); history_get(job, seq, &event); seq = event.seq + 1) {
         store_told_before(jobs, job, &event);
@@ -496,6 +494,45 @@ static void row_back(struct jobs *jobs, struct store_op *write)
         row_saved(jobs, job, write);
     else
         row_failed(jobs, job, write);
+}
+
+/* --- Held jobs --- */
+
+void journal_hold(struct jobs *jobs, struct job *job)
+{
+    (void)jobs;
+    assert(job->pending == 0 && job->row == JOB_NEW && job_is(job, JOB_SUBMITTING));
+    job->pending = 1;
+}
+
+static void held_back(struct jobs *jobs, struct store_op *write)
+{
+    struct job *job = write->owner;
+    if (write->error == STORE_OK) {
+        row_back(jobs, write);
+        job_effect(jobs_table(jobs), job, EFFECT_HISTORY);
+        return;
+    }
+    job->counted = (uint8_t)write->tag;
+    job->row = JOB_NEW;
+}
+
+struct store_op *journal_held_row(struct jobs *jobs, struct job *job)
+{
+    assert(is_held(job));
+    struct store_op *row = codec_write(jobs, job, held_back);
+    if (row)
+        job_unmark(job, JOB_DIRTY);
+    return row;
+}
+
+void journal_let_go(struct jobs *jobs, struct job *job, enum store_error error)
+{
+    assert(is_held(job));
+    job->pending = 0;
+    job->save_error = (uint8_t)error;
+    job_unmark(job, JOB_DIRTY);
+    job_effect(jobs_table(jobs), job, EFFECT_SAVED | EFFECT_CANCEL_SAVED);
 }
 
 uint32_t journal_take(struct jobs *jobs)

@@ -34,6 +34,16 @@ struct journal {
 /* Writes what is new of a durable job; of another a no-op.  Without memory the write is tried again
  * later, and the job gets EFFECT_CANCEL_SAVED with STORE_MEMORY. */
 void journal_write(struct jobs *jobs, struct job *job);
+/* --- Jobs whose first rows are members of the group of a turn --- */
+
+/* It was just submitted, and is durable: nothing of it is pushed by itself from now on. */
+void journal_hold(struct jobs *jobs, struct job *job);
+/* Its row, a member of a group; NULL without memory.  If that comes back with an error, the job is
+ * held as before. */
+struct store_op *journal_held_row(struct jobs *jobs, struct job *job);
+/* It will not be written, because of this error: it is taken back. */
+void journal_let_go(struct jobs *jobs, struct job *job, enum store_error error);
+
 /* Writes the events that its history got since the last call, as far as they are worth it. */
 void journal_events(struct jobs *jobs, struct job *job);
 /* Removes the row of a durable job that is about to be freed, and forgets it. */

@@ -687,6 +687,98 @@ KEPT_TEST(a_turn_that_stops_its_actor_is_written)
     is_waiting(w, b, JOB_WHY_STOPPED);
 }
 
+/* --- What a turn sends --- */
+
+static void sends(struct jobs_world *w, uint64_t id, const char *to, const char *method)
+{
+    struct turn_message_parts parts = {.to = span_text(to), .method = span_text(method)};
+    assert_null(turn_send(world_run_of(w, id)->run.turn, &parts));
+}
+
+static uint32_t rows_of_tasks(struct jobs_world *w)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < w->store->rows.row_count; i++)
+        count += w->store->rows.rows[i].there;
+    return count;
+}
+
+KEPT_TEST(what_a_turn_sends_is_in_its_commit)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1");
+    sends(w, a, "cart/2", "add");
+    sends(w, a, "", "work");
+    answer_only(w, a, "\x01");
+    assert_int_equal(w->store->first->kind, STORE_ROW_GET); /* of cart/2 */
+    assert_int_equal(w->store->last->kind, STORE_GROUP);
+    assert_int_equal(w->store->last->group.count, 4);
+    assert_false(is_out(w, a + 1) || is_out(w, a + 2));
+    crash(w);
+    commit(w);
+    assert_null(world_job(w, a + 1));
+    assert_true(is_out(w, a)); /* it runs again, and sends again */
+    sends(w, a, "cart/2", "add");
+    answer(w, a, "\x01");
+    commit(w);
+    has_row(w, "cart/1", "\x01", 1);
+    uint64_t sent = out_of(w, "cart.add");
+    assert_true(span_is(world_run_of(w, sent)->run.turn->actor, "cart/2"));
+    answer(w, sent, NULL);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(rows_of_tasks(w), 0);
+    stage_balances(w);
+}
+
+KEPT_TEST(what_a_call_sends_is_gone_with_its_changes)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/2"), "\x01");
+    struct operation *op = call(w, "cart/1", "cart.add");
+    commit(w);
+    uint64_t called = out_of(w, "cart.add");
+    sends(w, called, "cart/2", "add");
+    w->store->error = STORE_FULL;
+    answer(w, called, NULL);
+    failed(w, op, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    assert_null(world_job(w, called + 1));
+    assert_null(actor_of(w, "cart/2")->more);
+    stage_balances(w);
+    op = call(w, "cart/1", "cart.add");
+    commit(w);
+    called = out_of(w, "cart.add");
+    sends(w, called, "cart/2", "add");
+    answer(w, called, NULL); /* nothing but what it sends */
+    stage_says(op, "42");
+    assert_true(is_out(w, called + 1));
+    assert_null(row_of(w, "cart/1"));
+}
+
+KEPT_TEST(what_a_message_sends_waits_with_it_for_the_disk)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1");
+    sends(w, a, "cart/2", "add");
+    sends(w, a, "cart/2", "add");
+    w->store->error = STORE_FULL;
+    answer(w, a, "\x01");
+    jobs_world_pass(w, AO_S(3));
+    assert_int_equal(rows_of_tasks(w), 1);
+    assert_false(is_out(w, a + 1));
+    assert_true(world_cancel(w, world_job(w, a + 2))); /* before it is on disk */
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    has_row(w, "cart/1", "\x01", 1);
+    assert_true(is_out(w, a + 1));
+    assert_null(world_job(w, a + 2));
+    answer(w, a + 1, NULL);
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(rows_of_tasks(w), 0);
+    stage_balances(w);
+}
+
 /* --- The end --- */
 
 KEPT_TEST(a_stop_in_order_writes_what_is_pending)
