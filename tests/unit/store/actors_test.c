@@ -197,11 +197,12 @@ STORE_TEST(a_group_with_a_member_that_fails_changes_nothing)
     open_world(w, &seen);
     PUSH(w, client_put(1, "m"), put_actor("1", "old"));
     seen.outcomes[0] = '\0';
-    PUSH(w, client_put(2, "m"), GROUP(put_actor("1", "bad"), client_put(3, "m"), change(9)),
+    PUSH(w, change(8), client_put(2, "m"),
+         GROUP(put_actor("1", "bad"), client_put(3, "m"), change(9)),
          GROUP(change(9), put_actor("2", "bad")), change(1), GROUP(client_put(1, "m")),
          GROUP(client_put(4, "m"), put_actor("3", "good")), change(9), put_actor("", "no key"),
          GROUP(put_actor("4", "bad"), put_actor("", "no key")));
-    assert_string_equal(seen.outcomes, ".R(RRR)R(RR).R(R).(..)RRR(RR)");
+    assert_string_equal(seen.outcomes, "R.R(RRR)R(RR).R(R).(..)RRR(RR)");
     client_close(&w->client);
     rows_are(w, "task|1|done|-\ntask|2|-|-\ntask|4|-|-\ncart|1|3|old\ncart|3|3|good\n");
     char out[TEXT];
@@ -310,6 +311,7 @@ STORE_TEST(pages_are_in_order)
     struct store_op *first = actor(STORE_ROW_PAGE, "", "", ""),
                     *second = actor(STORE_ROW_PAGE, "a", "10", ""),
                     *last = actor(STORE_ROW_PAGE, "c", "", "");
+    ((struct store_actor *)second->row)->tenant = span_text("t");
     first->limit = 3;
     second->limit = last->limit = 100;
     PUSH(w, first, second, last);
