@@ -3,9 +3,10 @@
  * processor time an operation, and what it writes in a commit; beside them appending the same bytes
  * to a file of the same folder, and fdatasync.
  *
- *     bench_store [--folder DIR] [--json] [--put N TOTAL]
+ *     bench_store [--folder DIR] [--json] [--put N TOTAL] [--turns N ACTORS TOTAL]
  *
- * DIR is made, and emptied of what was made in it.  --put: that row alone, for who compares. */
+ * DIR is made, and emptied of what was made in it.  --put, --turns: that row alone, for who
+ * compares.  A turn is a group: the state of one of ACTORS, by chance. */
 #include <ergon/poller.h>
 
 #include <math.h>
@@ -29,7 +30,10 @@ struct client {
     struct activator *loop;
     struct poller *poller;
     struct store *store;
-    struct store_op *ops; /* in_flight, used over and over */
+    struct store_op *ops;     /* in_flight, used over and over */
+    struct store_op *members; /* of turns: one each */
+    uint32_t actors;
+    uint64_t random;
     uint32_t in_flight;
     uint64_t to_push, back, next_id, total;
     void (*fill)(struct client *c, struct store_op *op);
@@ -93,6 +97,57 @@ static void fill_remove(struct client *c, struct store_op *op)
     op->kind = STORE_REMOVE;
     op->task.id = c->next_id++;
     op->add = (struct store_counts){0};
+}
+
+enum { STATE = 100 /* bytes */, KEY = 17 };
+
+static void name_actor(struct store_op *op, uint64_t number)
+{
+    static char keys[1 << 16][KEY]; /* more than there are operations in flight */
+    static uint32_t next;
+    static const uint8_t state[STATE] = {0xc4, STATE - 2};
+    char *key = keys[next++ % (sizeof keys / sizeof *keys)];
+    snprintf(key, KEY, "%016llx", (unsigned long long)(number * UINT64_C(0x9e3779b97f4a7c15)));
+    op->table = &store_actors;
+    *(struct store_actor *)op->row = (struct store_actor){.type = span_text("account"),
+                                                          .key = span_text(key),
+                                                          .version = number,
+                                                          .changed_at = 1700000000000000000u,
+                                                          .state = span_of(state, sizeof state)};
+}
+
+static uint64_t any_actor(struct client *c)
+{
+    c->random = c->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (c->random >> 33) % c->actors;
+}
+
+static void fill_turn_of(struct client *c, struct store_op *op, uint64_t number)
+{
+    struct store_op *member = &c->members[op - c->ops];
+    op->kind = STORE_GROUP;
+    op->group.first = member;
+    op->group.count = 1;
+    member->kind = STORE_ROW_PUT;
+    name_actor(member, number);
+}
+
+static void fill_new_actor(struct client *c, struct store_op *op)
+{
+    fill_turn_of(c, op, c->next_id++);
+}
+
+static void fill_turn(struct client *c, struct store_op *op)
+{
+    fill_turn_of(c, op, 1 + any_actor(c));
+}
+
+static void fill_get(struct client *c, struct store_op *op)
+{
+    free(op->bytes);
+    op->bytes = NULL;
+    op->kind = STORE_ROW_GET;
+    name_actor(op, 1 + any_actor(c));
 }
 
 /* --- The client --- */
@@ -169,6 +224,7 @@ static void run(struct client *c, uint32_t in_flight, uint64_t total,
                 void (*fill)(struct client *c, struct store_op *op))
 {
     c->ops = calloc(in_flight, sizeof *c->ops);
+    c->members = calloc(in_flight, sizeof *c->members);
     c->in_flight = in_flight;
     c->to_push = c->total = total;
     c->back = c->time_count = 0;
@@ -178,6 +234,7 @@ static void run(struct client *c, uint32_t in_flight, uint64_t total,
     for (uint32_t n = 0; n < in_flight; n++)
         push(c, &c->ops[n]);
     activator_run(c->loop);
+    free(c->members);
     free(c->ops);
 }
 
@@ -247,6 +304,23 @@ static void lives(struct report *r, const char *path, uint32_t in_flight, uint64
     close_client(&c);
 }
 
+/* Loads leave what they read with the last ones: the program ends. */
+static void turns_of(struct report *r, const char *path, uint32_t in_flight, uint32_t actors,
+                     uint64_t total)
+{
+    struct client c;
+    char what[64];
+    remove_file(path);
+    open_client(&c, path);
+    c.actors = actors;
+    run(&c, 4096, actors, fill_new_actor);
+    snprintf(what, sizeof what, "turn %u of %u", in_flight, actors);
+    row(r, what, &c, in_flight, total, fill_turn, NAN);
+    snprintf(what, sizeof what, "load %u of %u", in_flight, actors);
+    row(r, what, &c, in_flight, total / 2, fill_get, NAN);
+    close_client(&c);
+}
+
 static bool count_task(void *arg, const struct store_task *t)
 {
     *(uint64_t *)arg += t->id != 0;
@@ -287,6 +361,7 @@ struct options {
     const char *folder;
     bool json;
     uint32_t in_flight; /* of the one row that is asked for; 0: all */
+    uint32_t actors;    /* 0: tasks are put */
     uint64_t total;
 };
 
@@ -301,8 +376,13 @@ static struct options options_of(int argc, char **argv)
         } else if (strcmp(argv[n], "--put") == 0 && n + 2 < argc) {
             o.in_flight = (uint32_t)strtoul(argv[++n], NULL, 10);
             o.total = strtoull(argv[++n], NULL, 10);
+        } else if (strcmp(argv[n], "--turns") == 0 && n + 3 < argc) {
+            o.in_flight = (uint32_t)strtoul(argv[++n], NULL, 10);
+            o.actors = (uint32_t)strtoul(argv[++n], NULL, 10);
+            o.total = strtoull(argv[++n], NULL, 10);
         } else {
-            fprintf(stderr, "usage: bench_store [--folder DIR] [--json] [--put N TOTAL]\n");
+            fprintf(stderr, "usage: bench_store [--folder DIR] [--json] [--put N TOTAL] "
+                            "[--turns N ACTORS TOTAL]\n");
             exit(2);
         }
     return o;
@@ -319,6 +399,9 @@ static void all(struct report *r, const char *path, const char *raw)
     puts_of(r, path, raw, "put 1024", 1024, 1000000);
     puts_of(r, path, raw, "put 4096", 4096, 1000000);
     lives(r, path, 64, 200000);
+    turns_of(r, path, 64, 10000, 400000);
+    turns_of(r, path, 512, 10000, 400000);
+    turns_of(r, path, 512, 1000000, 200000);
     report_table(r, "Reading back", "rows", load_columns, 3);
     load(r, path);
 }
@@ -333,7 +416,9 @@ int main(int argc, char **argv)
     snprintf(raw, sizeof raw, "%s/raw", o.folder);
     report_open(&r, "store", o.json);
     report_table(&r, "Durable tasks with 64 bytes of parameters", "in flight", columns, COLUMNS);
-    if (o.in_flight)
+    if (o.actors)
+        turns_of(&r, path, o.in_flight, o.actors, o.total);
+    else if (o.in_flight)
         puts_of(&r, path, raw, "put", o.in_flight, o.total);
     else
         all(&r, path, raw);
