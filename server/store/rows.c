@@ -228,6 +228,23 @@ const struct store_table store_actors = {.table = "actors",
                                          .file = true,
                                          .by_key = true};
 
+#define TURN(kind, f) FIELD(store_turn, kind, f), .since = 12
+static const struct store_column turn_columns[] = {
+    {"seq", TURN(U64, seq), .key = KEY_PART},
+    {"type", TURN(TEXT, actor.type), .required = true},
+    {"key", TURN(TEXT, actor.key), .required = true},
+    {"tenant", TURN(TEXT, actor.tenant), .key = KEY_PART_OR_EMPTY},
+    {"version", TURN(U64, actor.version)},
+    {"schema", TURN(U32, actor.schema)},
+    {"changed_at", TURN(U64, actor.changed_at)},
+    {"stopped_at", TURN(U64, actor.stopped_at)},
+    {"stopped", TURN(TEXT, actor.stopped)},
+    {"gone", TURN(U8, gone), .about = "1: the actor was removed"},
+    {"state", TURN(BLOB, actor.state)},
+};
+const struct store_table row_turns = {
+    .table = "turns", .order = "seq", COLUMNS(turn_columns), .file = true};
+
 static const struct store_column actor_type_columns[] = {
     {"type", KEY(store_actor_type, TEXT, type), .required = true, .since = 12},
     {"policy", FIELD(store_actor_type, BLOB, policy), .since = 12,
@@ -280,9 +297,9 @@ const struct store_table row_counters = {
     .table = "counters", .order = "submitted", COLUMNS(counter_columns), .one_row = true};
 
 const struct store_table *const row_tables[ROW_TABLES] = {
-    &row_submissions, &row_options,  &row_lives,         &row_events,
-    &store_crons,     &store_queues, &store_rates,       &store_semaphores,
-    &store_holds,     &store_actors, &store_actor_types, &row_counters};
+    &row_submissions, &row_options,       &row_lives,        &row_events,  &store_crons,
+    &store_queues,    &store_rates,       &store_semaphores, &store_holds, &store_actors,
+    &row_turns,       &store_actor_types, &row_counters};
 const struct store_table *const row_database_tables[ROW_DATABASE_TABLES] = {
     &row_database_submissions,
     &row_options,

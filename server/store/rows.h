@@ -22,10 +22,11 @@ struct row_names row_names_of(const char *const *states, uint32_t state_count);
 extern const struct store_table row_submissions, row_options, row_lives;
 extern const struct store_table row_database_submissions; /* as a database has the first */
 extern const struct store_table row_events;
+extern const struct store_table row_turns; /* of SQLite */
 
 /* All tables of a file, and of a database, in the order in which they are made.  The counters are
  * the last. */
-enum { ROW_TABLES = 12, ROW_DATABASE_TABLES = 10 };
+enum { ROW_TABLES = 13, ROW_DATABASE_TABLES = 10 };
 extern const struct store_table *const row_tables[ROW_TABLES];
 extern const struct store_table *const row_database_tables[ROW_DATABASE_TABLES];
 

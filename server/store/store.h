@@ -189,6 +189,13 @@ struct store_actor {
     uint32_t schema;   /* of the state */
 };
 
+/* One that is on disk, and not yet in its row (sqlite/states.h). */
+struct store_turn {
+    struct store_actor actor;
+    uint64_t seq; /* the last of an actor counts */
+    uint8_t gone; /* 1: the actor was removed */
+};
+
 /* The policy that a type of actors was registered with last. */
 struct store_actor_type {
     struct span type;

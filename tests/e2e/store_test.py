@@ -61,6 +61,8 @@ def add_actors(path):
         db.execute("INSERT INTO actor_types VALUES ('counter', x'81a6736368656d6101')")
         db.executemany("INSERT INTO actors (type, key, tenant, version, schema, changed_at, stopped, state) VALUES ('counter', ?, ?, ?, 1, 1790000000000000000, ?, ?)",
                        [("1", "", 2 ** 40, None, b"\x07"), ("1", "acme", 1, "on hold", b"\xc4\x02\x00\xff"), ("ä/b", "", 3, None, None)])
+        db.executemany("INSERT INTO turns (seq, type, key, tenant, version, gone, state) VALUES (?, 'counter', ?, ?, ?, ?, ?)",
+                       [(7, "1", "", 1, None, b"\x01"), (8, "new", "", 2, None, b"\x02"), (9, "ä/b", "", None, 1, None), (11, "1", "", 9, None, b"\x09")])
         db.execute("UPDATE submissions SET method = 'counter.add', actor = 'counter/1' WHERE id IN (SELECT id FROM lives WHERE state = 'done' LIMIT 1)")
 
 
@@ -119,10 +121,15 @@ class StoreTest(unittest.TestCase):
         copy = os.path.join(self.folder, "copy.db")
         self.assertEqual(tool("import", copy, lines)[0], 0)
         self.sound(copy)
-        before = rows(self.path)
-        self.assertEqual(rows(copy), before)
+        before, after = rows(self.path), rows(copy)
         self.assertEqual([name for name, found in before.items() if not found], [], "nothing is known of these")
-        self.assertEqual(tool("export", copy), (0, lines, ""))
+        actors = {row[1:3]: (row[3], row[-1]) for row in after["actors"]}
+        self.assertEqual(actors, {("1", ""): (9, b"\x09"), ("1", "acme"): (1, b"\xc4\x02\x00\xff"), ("new", ""): (2, b"\x02")}, "turns are folded")
+        self.assertEqual(after.pop("turns"), [])
+        del before["turns"], before["actors"], after["actors"]
+        self.assertEqual(after, before)
+        status, again, errors = tool("export", copy)
+        self.assertEqual((status, sorted(again.splitlines()), errors), (0, sorted(lines.splitlines()), ""))
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("copy.db-")], [], "who only reads leaves nothing")
         self.assertEqual(told(copy, ids)["done"]["state"], "done")
 
@@ -305,6 +312,10 @@ class StoreTest(unittest.TestCase):
             self.assertEqual(tool("import", copy, lines)[0], 0)
             self.sound(copy)
             self.assertEqual(len(rows(copy)["actors"]), 2 if "tenant" in sql else 0 if "DROP" in sql else 3)
+        shutil.copy(self.path, self.path + ".bad")
+        with sqlite3.connect(self.path + ".bad") as db:
+            db.executescript("UPDATE turns SET state = x'c1' WHERE seq = 11")
+        self.damaged(self.path + ".bad", "row 11 of `turns`: its state is no MessagePack")
 
     def test_a_page_of_zeros_loses_what_stood_on_it_alone(self):
         with Server("--store", self.path) as server, server.connect() as client:

@@ -7,7 +7,9 @@
 #include "server/store/offline/scan.h"
 #include "server/store/offline/source.h"
 #include "server/store/sqlite/row_sqlite.h"
+#include "server/store/sqlite/schema.h"
 #include "server/store/sqlite/sound.h"
+#include "server/store/sqlite/statements.h"
 
 enum {
     LINE = 500,
@@ -22,10 +24,11 @@ struct salvage {
     struct row_names names;
     sqlite3 *seen; /* in memory: the numbers of the tasks that were given */
     sqlite3_stmt *add, *find, *options, *life;
-    bool stopped;      /* the taker wants no more */
-    bool damaged;      /* something was found */
-    bool doubtful;     /* that a task without a life was never run */
-    const char *table; /* that is being read */
+    sqlite3_stmt *add_turn, *find_turn; /* of `seen`: the last turn of each actor */
+    bool stopped;                       /* the taker wants no more */
+    bool damaged;                       /* something was found */
+    bool doubtful;                      /* that a task without a life was never run */
+    const char *table;                  /* that is being read */
     const struct salvage_plain *plain;
     uint64_t last, seq; /* the event, or the number, that was given last */
     uint64_t revived, strays, open;
@@ -294,6 +297,52 @@ static void read_key(sqlite3_stmt *st, const struct store_table *m, const char *
             add_part(name, st, n, between);
 }
 
+/* --- Turns that are not in the rows of their actors yet --- */
+
+static enum scan_row turn_row(void *arg, sqlite3_stmt *st)
+{
+    struct salvage *s = arg;
+    struct store_turn turn = {0};
+    const struct store_column *bad = row_read(st, 0, &row_turns, &turn, &s->names);
+    if (turn.seq <= s->last)
+        return SCAN_KNOWN;
+    s->last = turn.seq;
+    const char *fault = bad ? NULL : s->o->actor_fault(&turn.actor);
+    if (bad)
+        bad_column(s, &row_turns, turn.seq, bad);
+    else if (fault)
+        FOUND(s, "row %" PRIu64 " of `%s`: %s", turn.seq, row_turns.table, fault);
+    else if (row_bind(s->add_turn, &row_turns, &turn, &s->names) != SQLITE_OK ||
+             statement_run(s->add_turn) != SQLITE_OK)
+        FOUND(s, "no memory for a turn");
+    return SCAN_NEW;
+}
+
+static bool has_turn(struct salvage *s, const struct store_actor *actor)
+{
+    row_bind_key(s->find_turn, &store_actors, actor, &s->names);
+    bool found = sqlite3_step(s->find_turn) == SQLITE_ROW;
+    sqlite3_reset(s->find_turn);
+    return found;
+}
+
+static void give_turns(struct salvage *s, const struct salvage_plain *plain)
+{
+    sqlite3_stmt *st;
+    sqlite3_prepare_v2(s->seen, "SELECT * FROM turns WHERE gone IS NULL ORDER BY type, key, tenant",
+                       -1, &st, NULL);
+    while (!s->stopped && sqlite3_step(st) == SQLITE_ROW) {
+        struct store_turn turn = {0};
+        union salvage_row row = {0};
+        row_read(st, 0, &row_turns, &turn, &s->names);
+        row.actor = turn.actor;
+        s->stopped = !s->taker->plain(s->taker->arg, plain, &row);
+    }
+    sqlite3_finalize(st);
+}
+
+/* --- Rows --- */
+
 static void give_plain(struct salvage *s, sqlite3_stmt *st)
 {
     union salvage_row row = {0};
@@ -301,6 +350,8 @@ static void give_plain(struct salvage *s, sqlite3_stmt *st)
     const struct store_column *bad = row_read(st, 0, m, &row, &s->names);
     const char *fault = bad ? NULL : salvage_fault(s->o, s->plain, &row);
     struct named key;
+    if (m == &store_actors && !bad && has_turn(s, &row.actor))
+        return;
     read_key(st, m, "/", &key);
     int len = (int)(key.len < NAME ? key.len : NAME);
     if (bad)
@@ -377,6 +428,8 @@ static void plain_rows(struct salvage *s, const struct salvage_plain *plain)
     else
         named_rows(s);
     s->last = 0;
+    if (plain->map == &store_actors)
+        give_turns(s, plain);
 }
 
 /* --- Counters --- */
@@ -492,6 +545,20 @@ static void look_at_file(struct salvage *s)
 
 /* --- All --- */
 
+static bool prepare_turns(struct salvage *s)
+{
+    char make[ROW_SQL_MAX], add[ROW_SQL_MAX];
+    row_create_sql(&row_turns, schema_version, make);
+    row_insert_sql(&row_turns, "REPLACE", add);
+    return sqlite3_exec(s->seen, make, NULL, NULL, NULL) == SQLITE_OK &&
+           sqlite3_exec(s->seen, "CREATE UNIQUE INDEX names ON turns (type, key, tenant)", NULL,
+                        NULL, NULL) == SQLITE_OK &&
+           sqlite3_prepare_v2(s->seen, add, -1, &s->add_turn, NULL) == SQLITE_OK &&
+           sqlite3_prepare_v2(s->seen,
+                              "SELECT 1 FROM turns WHERE type = ?1 AND key = ?2 AND tenant = ?3",
+                              -1, &s->find_turn, NULL) == SQLITE_OK;
+}
+
 static bool prepare_seen(struct salvage *s)
 {
     return sqlite3_open(":memory:", &s->seen) == SQLITE_OK &&
@@ -512,6 +579,7 @@ static bool prepare_part(struct salvage *s, const struct store_table *m, sqlite3
 
 static void all_rows(struct salvage *s)
 {
+    numbered_rows(s, &row_turns, "seq", turn_row);
     for (int n = 0; n < SALVAGE_PLAIN; n++)
         plain_rows(s, &salvage_plain[n]);
     numbered_rows(s, &row_submissions, "id", task_row);
@@ -532,7 +600,7 @@ static enum store_offline_end read_all(struct salvage *s)
     if (!s->source.db)
         return OFFLINE_DAMAGED;
     look_at_file(s);
-    if (!prepare_seen(s)) {
+    if (!prepare_seen(s) || !prepare_turns(s)) {
         FOUND(s, "no memory");
         return OFFLINE_UNREADABLE;
     }
@@ -550,6 +618,8 @@ static void finish(struct salvage *s)
     sqlite3_finalize(s->find);
     sqlite3_finalize(s->options);
     sqlite3_finalize(s->life);
+    sqlite3_finalize(s->add_turn);
+    sqlite3_finalize(s->find_turn);
     sqlite3_close(s->seen);
     source_close(&s->source);
 }

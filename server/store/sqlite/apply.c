@@ -60,6 +60,8 @@ static int add_event(struct sqlite_store *s, const struct store_event *event)
 
 static int put_row(struct sqlite_store *s, const struct store_op *op)
 {
+    if (op->table->by_key)
+        return states_put(&s->states, op);
     int rc = SQLITE_OK;
     const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
     if (of)
@@ -69,6 +71,8 @@ static int put_row(struct sqlite_store *s, const struct store_op *op)
 
 static int remove_row(struct sqlite_store *s, const struct store_op *op)
 {
+    if (op->table->by_key)
+        return states_put(&s->states, op);
     int rc = SQLITE_OK;
     const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
     if (of)
@@ -257,7 +261,7 @@ static int apply(struct sqlite_store *s, struct store_op *op)
         return SQLITE_INTERNAL; /* see apply_group() */
     case STORE_ROW_GET:
     case STORE_ROW_PAGE:
-        return row_get(s, op);
+        return states_get(&s->states, op);
     }
     return SQLITE_INTERNAL;
 }

@@ -31,6 +31,7 @@ static int begin(struct sqlite_store *s)
         return rc;
     s->add = (struct store_counts){0};
     s->last_id = 0;
+    s->states.added = 0;
     return statement_run(s->statements.all[STATEMENT_BEGIN]);
 }
 
@@ -75,6 +76,8 @@ static int apply_all(struct sqlite_store *s, uint32_t count)
         s->rows_ahead = rows_ahead;
         rc = apply_guarded(s, count);
     }
+    if (rc == SQLITE_OK && states_fold_due(&s->states, count == 0))
+        rc = states_fold(&s->states);
     return rc == SQLITE_OK ? finish(s) : rc;
 }
 
@@ -98,7 +101,7 @@ void store_commit(struct sqlite_store *s, uint32_t count)
 {
     if (s->broken != STORE_OK)
         return;
-    bool reads = only_reads(s, count);
+    bool reads = count > 0 && only_reads(s, count);
     int rc = reads ? read_all(s, count) : apply_all(s, count);
     if (rc != SQLITE_OK)
         fail(s, rc);

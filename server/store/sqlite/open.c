@@ -156,7 +156,8 @@ static int open_database(struct sqlite_store *s, const struct store_setup *o, ch
         return -1;
     if (start_log(s, o->where, error, size) != 0)
         return -1;
-    if (statements_open(&s->statements, s->db) != SQLITE_OK || put_open(s) != SQLITE_OK)
+    if (statements_open(&s->statements, s->db) != SQLITE_OK || put_open(s) != SQLITE_OK ||
+        states_open(&s->states, s->db, &s->names) != SQLITE_OK)
         return fail_sqlite(s, o->where, error, size);
     struct store_marks marks;
     sqlite_marks(s, &marks);
@@ -233,6 +234,7 @@ void sqlite_close(struct sqlite_store *s)
 {
     if (!s)
         return;
+    states_close(&s->states);
     statements_close(&s->statements);
     sqlite3_close(s->db);
     lock_drop(&s->lock);

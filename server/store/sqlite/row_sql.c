@@ -90,33 +90,6 @@ void row_remove_sql(const struct store_table *t, char sql[static ROW_SQL_MAX])
     add_key(&s, t, true);
 }
 
-void row_get_sql(const struct store_table *t, char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    add(&s, "SELECT ");
-    add_names(&s, t);
-    add(&s, " FROM %s", t->table);
-    add_key(&s, t, true);
-}
-
-void row_page_sql(const struct store_table *t, char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    unsigned keys = 0;
-    add(&s, "SELECT ");
-    for (uint32_t n = 0; n < t->count; n++) {
-        const char *name = t->columns[n].kind == COLUMN_BLOB ? "NULL" : t->columns[n].name;
-        add(&s, "%s%s", n ? ", " : "", name);
-    }
-    add(&s, " FROM %s WHERE (%s) >= (", t->table, t->order);
-    for (uint32_t n = 0; n < t->count; n++)
-        if (t->columns[n].key != KEY_NONE) {
-            add(&s, "%sifnull(?%u, '')", keys ? ", " : "", keys + 1);
-            keys++;
-        }
-    add(&s, ") ORDER BY %s LIMIT ?%u", t->order, keys + 1);
-}
-
 void row_put_sql(const struct store_table *m, const char *verb, char sql[static ROW_SQL_MAX])
 {
     struct sql s = {.at = sql};

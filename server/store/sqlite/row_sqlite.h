@@ -42,10 +42,6 @@ void row_insert_sql(const struct store_table *m, const char *verb, char sql[stat
 /* UPDATE of a row's columns by its key; bound as an INSERT. */
 void row_update_sql(const struct store_table *t, char sql[static ROW_SQL_MAX]);
 void row_remove_sql(const struct store_table *t, char sql[static ROW_SQL_MAX]); /* by its key */
-/* The row of a key, and those from a key on, ?1 to ?n; of these the next parameter is how many, and
- * blobs are NULL.  Both are bound by row_bind_key(). */
-void row_get_sql(const struct store_table *t, char sql[static ROW_SQL_MAX]);
-void row_page_sql(const struct store_table *t, char sql[static ROW_SQL_MAX]);
 /* INSERT of all that the batch has. */
 void row_put_sql(const struct store_table *m, const char *verb, char sql[static ROW_SQL_MAX]);
 void row_batch_sql(const struct store_table *m,

@@ -3,7 +3,10 @@
 #include "server/store/sqlite/parts_look.h"
 #include "server/store/sqlite/sqlite_parts.h"
 
-enum { IDLE_MS = 100 /* nothing came for so long: time for a checkpoint */ };
+enum {
+    IDLE_MS = 100, /* nothing came for so long: time for a checkpoint */
+    FOLD_MS = 20   /* likewise: for a step of the fold */
+};
 
 static void *driver_open(const struct store_setup *setup, struct store_fault *fault)
 {
@@ -57,9 +60,12 @@ static ao_time driver_work(void *driver, bool idle)
     if (checkpoint_due(s, false) || (idle && s->broken == STORE_OK && checkpoint_due(s, true)))
         checkpoint_run(s);
     store_try_again(s);
+    bool folds = s->broken == STORE_OK && states_fold_due(&s->states, true);
+    if (idle && folds)
+        store_commit(s, 0);
     if (s->broken != STORE_OK)
         return until_retry(s);
-    return checkpoint_due(s, true) ? AO_MS(IDLE_MS) : AO_NEVER;
+    return folds ? AO_MS(FOLD_MS) : checkpoint_due(s, true) ? AO_MS(IDLE_MS) : AO_NEVER;
 }
 
 static void driver_state(const void *driver, struct store_state *state)

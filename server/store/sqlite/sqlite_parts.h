@@ -7,7 +7,7 @@
  *   sound.c        whether its pages and tables are what they were
  *   commit.c       one batch, one commit
  *   apply.c        one operation, or a group of them
- *   row_get.c      rows that are read by their key
+ *   states.c       states of actors, appended and folded
  *   put.c          new tasks, many by one statement; a task removed
  *   statements.c   the statements that are prepared once
  *   row_sqlite.c   structures and rows
@@ -32,6 +32,7 @@
 #include "server/store/sqlite/row_sqlite.h"
 #include "server/store/sqlite/sound.h"
 #include "server/store/sqlite/statements.h"
+#include "server/store/sqlite/states.h"
 #include "server/store/store_error.h"
 
 enum { STORE_PARTS = 3 /* files: FILE, FILE-wal, FILE-shm */ };
@@ -51,6 +52,7 @@ struct sqlite_store {
     char *path;     /* of the file; the store's */
     bool in_memory; /* there is no file of the system's */
     struct statements statements;
+    struct states states;
     struct log_vfs vfs; /* of `db` */
     struct row_names names;
     struct lock lock;
@@ -107,10 +109,6 @@ int store_read_counts(struct sqlite_store *s, struct store_counts *counts, uint6
 /* What numbers begin above; 0 where it cannot be read. */
 void sqlite_marks(struct sqlite_store *s, struct store_marks *marks);
 
-/* --- row_get.c --- */
-/* STORE_ROW_GET and STORE_ROW_PAGE.  SQLITE_OK, or an SQLite code. */
-int row_get(struct sqlite_store *s, struct store_op *op);
-
 /* --- put.c --- */
 /* Makes the statements of this file.  An SQLite code; statements_close() ends them either way. */
 int put_open(struct sqlite_store *s);
@@ -122,8 +120,8 @@ int put_all(struct sqlite_store *s, uint32_t from, uint32_t end);
 int put_take_out(struct sqlite_store *s, uint64_t id);
 
 /* --- commit.c --- */
-/* Commits the first `count` operations of the batch; what became of each is in its `error`, if
- * `broken` is STORE_OK then: else none has happened. */
+/* Commits the first `count` operations of the batch, and a step of what is to be folded; what
+ * became of each is in its `error`, if `broken` is STORE_OK then: else none has happened. */
 void store_commit(struct sqlite_store *s, uint32_t count);
 /* Tries a store that is broken, when it is time to. */
 void store_try_again(struct sqlite_store *s);

@@ -8,7 +8,7 @@
 /* Prepared at once, so that a server that runs lacks no memory for them. */
 static const struct store_table *const tables[] = {
     &store_queues, &store_rates,       &store_semaphores, &store_holds,
-    &store_crons,  &store_cron_states, &store_actors,     &store_actor_types};
+    &store_crons,  &store_cron_states, &store_actor_types};
 
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",
@@ -64,21 +64,13 @@ static int prepare_table(const struct statements *s, struct table_statements *of
         row_insert_sql(of->table, "REPLACE", sql);
     int rc = prepare(s, sql, &of->put);
     row_remove_sql(of->table, sql);
-    rc = rc == SQLITE_OK ? prepare(s, sql, &of->remove) : rc;
-    if (!of->table->by_key)
-        return rc;
-    row_get_sql(of->table, sql);
-    rc = rc == SQLITE_OK ? prepare(s, sql, &of->get) : rc;
-    row_page_sql(of->table, sql);
-    return rc == SQLITE_OK ? prepare(s, sql, &of->page) : rc;
+    return rc == SQLITE_OK ? prepare(s, sql, &of->remove) : rc;
 }
 
 static void finalize(struct table_statements *of)
 {
     sqlite3_finalize(of->put);
     sqlite3_finalize(of->remove);
-    sqlite3_finalize(of->get);
-    sqlite3_finalize(of->page);
 }
 
 const struct table_statements *statements_of(struct statements *s, const struct store_table *t,

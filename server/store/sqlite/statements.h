@@ -42,10 +42,10 @@ enum statement {
     STATEMENTS
 };
 
-/* Those that put and remove rows of a table, and read those of one with `by_key`. */
+/* Those that put and remove rows of a table. */
 struct table_statements {
     const struct store_table *table;
-    sqlite3_stmt *put, *remove, *get, *page;
+    sqlite3_stmt *put, *remove;
 };
 
 enum { STATEMENT_TABLES = 16 };

@@ -44,7 +44,13 @@ SELECT named_tasks.task AS task, method, seq, strftime('%Y-%m-%d %H:%M:%f', at /
        events.attempt AS attempt, what, text
 FROM events JOIN named_tasks ON named_tasks.id = events.task;
 
+-- The last turn of an actor, where that is not in its row of `actors` yet.
 CREATE VIEW actor_states AS
-SELECT type || '/' || key AS actor, tenant, version, schema, strftime('%Y-%m-%d %H:%M:%f', changed_at / 1e9, 'unixepoch') AS changed,
-       strftime('%Y-%m-%d %H:%M:%f', stopped_at / 1e9, 'unixepoch') AS stopped, stopped AS why, length(state) AS state_size
-FROM actors;
+SELECT type || '/' || key AS actor, nullif(tenant, '') AS tenant, version, schema,
+       strftime('%Y-%m-%d %H:%M:%f', changed_at / 1e9, 'unixepoch') AS changed,
+       strftime('%Y-%m-%d %H:%M:%f', stopped_at / 1e9, 'unixepoch') AS stopped, stopped AS why, length(state) AS state_size, state
+FROM (SELECT type, key, tenant, version, schema, changed_at, stopped_at, stopped, state
+      FROM actors WHERE (type, key, tenant) NOT IN (SELECT type, key, tenant FROM turns)
+      UNION ALL
+      SELECT type, key, tenant, version, schema, changed_at, stopped_at, stopped, state
+      FROM (SELECT *, max(seq) FROM turns GROUP BY type, key, tenant) WHERE gone IS NULL);

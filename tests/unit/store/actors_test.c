@@ -167,7 +167,8 @@ static void rows_are(struct store_world *w, const char *expected)
                                   "SELECT 'task', submissions.id, state, actor FROM submissions "
                                   "LEFT JOIN lives USING (id) UNION ALL "
                                   "SELECT 'event', task, what, NULL FROM events UNION ALL "
-                                  "SELECT type, key, version, CAST(state AS TEXT) FROM actors",
+                                  "SELECT * FROM (SELECT actor, tenant, version, CAST(state AS "
+                                  "TEXT) FROM actor_states ORDER BY actor)",
                                   out, sizeof out),
                         expected);
 }
@@ -184,7 +185,7 @@ STORE_TEST(a_group_happens_whole)
          GROUP(removal(2), actor(STORE_ROW_REMOVE, "cart", "2", "")));
     assert_string_equal(seen.outcomes, ".(..).(...).(..)");
     client_close(&w->client);
-    rows_are(w, "task|1|done|cart/1\nevent|1|x|-\ncart|1|3|new\n");
+    rows_are(w, "task|1|done|cart/1\nevent|1|x|-\ncart/1|-|3|new\n");
     store_expect(w->path, "counts 2 1 0 0 0 0\n"
                           "task 1 done method=cart.add actor=cart/1 created=1000000001 durable=2\n"
                           "event 1.1 at=7 what=x\n");
@@ -204,7 +205,7 @@ STORE_TEST(a_group_with_a_member_that_fails_changes_nothing)
          GROUP(put_actor("4", "bad"), put_actor("", "no key")));
     assert_string_equal(seen.outcomes, "R.R(RRR)R(RR).R(R).(..)RRR(RR)");
     client_close(&w->client);
-    rows_are(w, "task|1|done|-\ntask|2|-|-\ntask|4|-|-\ncart|1|3|old\ncart|3|3|good\n");
+    rows_are(w, "task|1|done|-\ntask|2|-|-\ntask|4|-|-\ncart/1|-|3|old\ncart/3|-|3|good\n");
     char out[TEXT];
     assert_string_equal(
         store_sql(w->path, "SELECT submitted, done, last_id FROM counters", out, sizeof out),
@@ -329,7 +330,7 @@ STORE_TEST(a_row_that_cannot_be_is_refused_alone)
     open_world(w, &seen);
     PUSH(w, put_actor("1", "a"), put_actor("2", "b"));
     client_close(&w->client);
-    store_sql(w->path, "UPDATE actors SET version = 'many' WHERE key = '1'", out, sizeof out);
+    store_sql(w->path, "UPDATE turns SET version = 'many' WHERE key = '1'", out, sizeof out);
     open_world(w, &seen);
     PUSH(w, actor(STORE_ROW_GET, "cart", "1", ""), actor(STORE_ROW_GET, "cart", "2", ""));
     assert_string_equal(seen.outcomes, "R.");
