@@ -386,7 +386,7 @@ static enum status list(struct session *s, const void *options, int argc, char *
 static const struct command ACTOR_LIST = {
     .name = "actor list",
     .arguments = "[PREFIX]",
-    .summary = "list the actors, by name",
+    .summary = "list the actors in memory, by name",
     .text = "PREFIX is the begin of their names. Prints a table: how often the state has changed\n"
             "(version), how many messages wait, and why it is stopped.\n",
     .examples = "  ergon actor list cart/eu-\n"
@@ -433,7 +433,7 @@ static const struct command *const PARTS[] = {
 const struct command ACTOR = {
     .name = "actor",
     .summary = "actors: states with a name, one message at a time",
-    .text = "An actor is made by its first message, and is kept in memory.\n",
+    .text = "An actor is made by its first message. Its type says whether its state is on disk.\n",
     .examples = "  ergon actor call counter/eggs add 12\n"
                 "  ergon actor get counter/eggs\n",
     .parts = PARTS,
