@@ -26,7 +26,8 @@ type ActorType struct {
 	// Upgrade returns the state in the form of Schema, made of one with an older number; nil: states stay as they are.
 	Upgrade func(state any, schema int64) (any, error)
 
-	// durable, idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max; default: the server's.
+	// durable, idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max, on_failure, intensity,
+	// window, supervisor; default: the server's.
 	Policy With
 }
 
@@ -76,8 +77,8 @@ func (a *Actor) send(change string, with With, known table, words ...any) {
 	a.changes[change] = append(sent, append(words, wire))
 }
 
-var policyOptions = table{"state_max": {"state", nil}}.and(durationOf, "idle backoff backoff_max timeout").
-	and(nil, "durable retries call_retries messages mailbox")
+var policyOptions = table{"state_max": {"state", nil}}.and(durationOf, "idle backoff backoff_max timeout window").
+	and(nil, "durable retries call_retries messages mailbox on_failure intensity supervisor")
 
 // policies are the option actors of worker.register.
 func policies(actors map[string]ActorType) (map[string]any, error) {

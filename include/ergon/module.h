@@ -85,6 +85,9 @@ enum ergon_handler_flags {
     ERGON_READS = 8
 };
 
+/* The next message runs; the actor is stopped; it has no state any more. */
+enum ergon_on_failure { ERGON_FAILURE_SKIP, ERGON_FAILURE_STOP, ERGON_FAILURE_RESET };
+
 /* A type of actors (since 1.5): methods that run for one actor, in turn, and have its state.  Each
  * of them is named "type.method"; "type.step" is called by nobody, and steps an actor as long as it
  * is neither asleep nor stopped.  Constant data of the module, for ever. */
@@ -98,6 +101,12 @@ struct ergon_actor {
     uint32_t retries;    /* of a message that is no call; 0: 3 */
     uint64_t idle_ms;    /* how long an actor stays that nobody uses; 0: 5 minutes */
     uint64_t timeout_ms; /* of an attempt; 0: 30 s */
+    /* What follows when a message has failed for good (enum ergon_on_failure), and how many such
+     * within window_ms stop the actor whatever that is, at most 1000; 0: 10 in 60,000. */
+    uint32_t on_failure, intensity;
+    uint64_t window_ms;
+    /* An actor "type/key" that gets `failed [actor, method, error, stopped]` then; NULL: none. */
+    const char *supervisor;
 };
 
 /* Whose turn it is; valid as long as the task. */

@@ -9,6 +9,7 @@
 
 #include "base/span.h"
 #include "server/tasks/registry.h"
+#include "server/tasks/turn_messages.h"
 
 enum {
     ACTOR_METHOD_MAX = 64,       /* bytes of "cart.add", as of any handler's name */
@@ -16,7 +17,8 @@ enum {
     ACTOR_MESSAGES_MAX = 100000, /* that a type may allow */
     ACTOR_MAILBOX = 1 << 20,     /* bytes of their parameters */
     ACTOR_STATE_MOST = 1 << 20,  /* bytes of a state that a type may allow */
-    ACTOR_METHODS_MAX = 1000
+    ACTOR_METHODS_MAX = 1000,
+    ACTOR_INTENSITY_MAX = 1000
 };
 
 /* Whether actors outlive the process; numbers as enum job_durable has them. */
@@ -31,23 +33,36 @@ enum actor_durable {
     "actors that are durable need a store that is a file: configure `store`, or offer the type "   \
     "with durable: \"none\""
 
+enum actor_on_failure { ACTOR_SKIPS, ACTOR_STOPS, ACTOR_RESETS };
+
+static inline const char *actor_on_failure_name(unsigned what)
+{
+    static const char *const names[] = {
+        [ACTOR_SKIPS] = "skip", [ACTOR_STOPS] = "stop", [ACTOR_RESETS] = "reset"};
+    return what < sizeof names / sizeof *names ? names[what] : "?";
+}
+
 struct actor_policy {
     uint32_t schema;       /* of the states that this host writes */
     uint32_t retries;      /* of a message that is no call */
     uint32_t call_retries; /* of a call */
     ao_time backoff, backoff_max;
-    ao_time timeout;   /* of one attempt */
-    ao_time idle;      /* how long an actor stays that nobody uses */
-    uint32_t messages; /* at most so many in a mailbox */
-    uint32_t mailbox;  /* bytes of their parameters, at most */
-    uint32_t state;    /* bytes of a state, at most */
-    uint8_t durable;   /* enum actor_durable */
+    ao_time timeout;    /* of one attempt */
+    ao_time idle;       /* how long an actor stays that nobody uses */
+    uint32_t messages;  /* at most so many in a mailbox */
+    uint32_t mailbox;   /* bytes of their parameters, at most */
+    uint32_t state;     /* bytes of a state, at most */
+    uint8_t durable;    /* enum actor_durable */
+    uint8_t on_failure; /* enum actor_on_failure: of a message that was given up */
+    uint32_t intensity; /* so many of them in `window` stop the actor; 0: none do */
+    ao_time window;
+    char supervisor[ACTOR_NAME_MAX + 1]; /* the name of an actor of the same tenant; "": none */
 };
 
 #define ACTOR_POLICY_DEFAULTS                                                                      \
     .retries = 3, .backoff = AO_MS(100), .backoff_max = AO_S(10), .timeout = AO_S(30),             \
     .idle = AO_S(300), .messages = ACTOR_MESSAGES, .mailbox = ACTOR_MAILBOX, .state = 64 << 10,    \
-    .durable = ACTOR_DURABLE_UNSAID
+    .durable = ACTOR_DURABLE_UNSAID, .intensity = 10, .window = AO_S(60)
 
 /* What a method of an actor is; 0: it is none. */
 enum actor_method {

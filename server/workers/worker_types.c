@@ -1,6 +1,8 @@
 /* The types of actors of a registration: {TYPE: {schema, reads, idle, ...}}. */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "server/rpc/spec_options.h"
 #include "server/workers/workers.h"
 
@@ -65,6 +67,33 @@ static bool read_durable(struct reader *r, void *out)
     return good;
 }
 
+static bool read_on_failure(struct reader *r, void *out)
+{
+    struct span name;
+    uint8_t *what = out;
+    if (!read_text(r, &name))
+        return false;
+    for (*what = ACTOR_RESETS; *what != ACTOR_SKIPS; --*what)
+        if (span_is(name, actor_on_failure_name(*what)))
+            return true;
+    return span_is(name, actor_on_failure_name(ACTOR_SKIPS));
+}
+
+static bool read_intensity(struct reader *r, void *out)
+{
+    return read_within(r, out, 0, ACTOR_INTENSITY_MAX);
+}
+
+static bool read_supervisor(struct reader *r, void *out)
+{
+    struct span name;
+    if (!read_text(r, &name) || !utf8_is_name(name, ACTOR_NAME_MAX) ||
+        actor_type_of_name(name).len == 0)
+        return false;
+    memcpy(out, name.at, name.len); /* the rest of it is zero */
+    return true;
+}
+
 static bool read_names(struct reader *r, void *out)
 {
     struct reader before = *r;
@@ -91,6 +120,10 @@ static bool read_policy(struct reading *g, struct reader *r)
         {"messages", read_messages, &p->messages, "a number from 1 to 100000"},
         {"mailbox", read_bytes, &p->mailbox, "a size: bytes, or text such as \"64k\""},
         {"state", read_state, &p->state, "a size of at most 1 MiB"},
+        {"on_failure", read_on_failure, &p->on_failure, "\"skip\", \"stop\" or \"reset\""},
+        {"intensity", read_intensity, &p->intensity, "a number from 0 to 1000"},
+        {"window", read_positive, &p->window, "a duration, more than 0"},
+        {"supervisor", read_supervisor, p->supervisor, "a name TYPE/KEY"},
     };
     return rpc_read_options(g->rq, r, options, sizeof options / sizeof *options);
 }
@@ -159,6 +192,22 @@ static bool check_reads(struct reading *g)
     return true;
 }
 
+/* The server sends failures by its own rights, so the peer has to have that right, too. */
+static bool may_report(struct reading *g)
+{
+    const char *to = g->type->policy.supervisor;
+    struct span type = actor_type_of_name(span_text(to));
+    char method[ACTOR_NAME_MAX + sizeof ".failed"];
+
+    if (!to[0])
+        return true;
+    int len = snprintf(method, sizeof method, "%.*s.failed", (int)type.len, (const char *)type.at);
+    if (conn_may(g->rq->conn, span_of(method, (size_t)len)))
+        return true;
+    rpc_refuse(g->rq, ERGON_E_DENIED, "`supervisor` needs the right to call \"%s\"", method);
+    return false;
+}
+
 static bool read_type(struct reading *g, struct reader *r)
 {
     g->reads = (struct span){0};
@@ -167,7 +216,7 @@ static bool read_type(struct reading *g, struct reader *r)
         rpc_refuse_params(g->rq, "; a type of `actors` is a text");
         return false;
     }
-    if (!read_policy(g, r))
+    if (!read_policy(g, r) || !may_report(g))
         return false;
     if (mark_methods(g) > 0)
         return check_reads(g);

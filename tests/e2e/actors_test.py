@@ -225,10 +225,28 @@ class Workers(ActorsTest):
         self.assertEqual([entry[2] for entry in log if entry[1] == "account.back"], [50])
         eventually(lambda: [self.actor(name)["state"] for name in ("account/a", "account/b")] == [30, 70], "the sum is what it was")
 
+    def test_a_failure_stops_it_and_its_supervisor_hears_of_it(self):
+        worker = self.worker("ward.add", "ops.failed", slots=4, actors={"ward": {"on_failure": "stop", "supervisor": "ops/main"}, "ops": {}})
+        call = self.client.send("actor.call", "ward/1", "add")
+        worker.respond(worker.take()[0], "BROKEN: it does not work", None)
+        with self.refused("BROKEN"):
+            self.client.result(call)
+        number, method, params = worker.take()
+        self.assertEqual((method, params[:4], params[4]["actor"]), ("ops.failed", ["ward/1", "add", "BROKEN: it does not work", True], "ops/main"))
+        worker.answer(number, [None, None])
+        shown = self.client.call("actor.explain", "ward/1")
+        self.assertEqual((shown["stage"], shown["failures"], shown["stopped"]), ("stopped", 1, "add failed: BROKEN: it does not work"))
+        self.assertIn("1 of its messages failed", shown["text"])
+        self.assertEqual(self.client.call("actor.start", "ward/1"), {"stage": "sleeping"})
+        types = {t["type"]: t for t in self.client.call("actor.types")}
+        self.assertEqual([types["ward"][k] for k in ("on_failure", "intensity", "window", "supervisor")], ["stop", 10, 60000, "ops/main"])
+
     def test_what_a_registration_may_not_say(self):
         for methods, options in ((["cart.add"], {"actors": {"order": {}}}), (["cart.add"], {"actors": {"cart": {"reads": ["gone"]}}}),
                                  (["cart.add"], {"actors": {"cart": {"durable": "async"}}}), (["cart.add"], {"actors": {"cart": {"state": "2m"}}}),
-                                 (["cart.add"], {"actors": {"cart": {"wrong": 1}}}), (["cart.add"], {"actors": [1]})):
+                                 (["cart.add"], {"actors": {"cart": {"wrong": 1}}}), (["cart.add"], {"actors": {"cart": {"on_failure": "wait"}}}),
+                                 (["cart.add"], {"actors": {"cart": {"intensity": 1001}}}), (["cart.add"], {"actors": {"cart": {"window": 0}}}),
+                                 (["cart.add"], {"actors": {"cart": {"supervisor": "ops"}}}), (["cart.add"], {"actors": [1]})):
             self.assertEqual(self.code("worker.register", methods, options | {"context": True}), "BAD_PARAMS", options)
         self.assertEqual(self.code("worker.register", ["cart.add"], {"actors": {"cart": {}}}), "BAD_PARAMS")
         with self.refused("STORE") as caught:  # there is none
@@ -253,6 +271,9 @@ roles:
             shop.call("server.auth", token_of("shop"))
             worker = Worker(server, "cart.add", "order.add", token=token_of("host"), context=True, actors={"cart": {}, "order": {}})
             self.addCleanup(worker.close)
+            with self.assertRaises(RemoteError) as caught:
+                worker.call("worker.register", ["box.add"], {"context": True, "actors": {"box": {"supervisor": "ops/main"}}})
+            self.assertEqual(caught.exception.code, "DENIED")
             for changes, code in (({"tell": [["order/7", "add"]]}, "DENIED"), ({"tell": [["cart/1", "add"], ["counter/1", "add"]]}, "DENIED"),
                                   ({"task": [["echo"]]}, "DENIED"), ({"tell": [["cart/2", "add", [], {"coalesce": "x"}]]}, "DENIED"),
                                   ({"tell": [["cart/2", "add"]]}, None)):

@@ -21,6 +21,10 @@ const POLICY = {
     messages: ['messages', same],
     mailbox: ['mailbox', same],
     stateMax: ['state', same],
+    onFailure: ['on_failure', same],
+    intensity: ['intensity', same],
+    window: ['window', wholeOf],
+    supervisor: ['supervisor', same],
 };
 
 class Actor {

@@ -365,6 +365,10 @@ export interface ActorType {
     messages?: number;
     mailbox?: number | string;
     stateMax?: number | string;
+    onFailure?: 'skip' | 'stop' | 'reset';
+    intensity?: number;
+    window?: Duration;
+    supervisor?: string;
 }
 
 /**

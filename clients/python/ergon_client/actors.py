@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from . import serving, threads
     from .options import TaskOptions
 
-DURATIONS = ("idle", "backoff", "backoff_max", "timeout")
-POLICY = ("schema", "durable", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max")
+DURATIONS = ("idle", "backoff", "backoff_max", "timeout", "window")
+POLICY = ("schema", "durable", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max", "on_failure",
+          "intensity", "supervisor")
 UNKNOWN = 1.0  # s until a state of a schema that this host does not know is offered to a host again
 
 
@@ -54,6 +55,10 @@ class Actor:
     messages: Optional[int] = None
     mailbox: Union[None, int, str] = None
     state_max: Union[None, int, str] = None
+    on_failure: Optional[str] = None
+    intensity: Optional[int] = None
+    window: Optional[Duration] = None
+    supervisor: Optional[str] = None
 
     state: Any
     name: str

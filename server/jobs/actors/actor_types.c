@@ -48,9 +48,9 @@ static const struct {
     {                                                                                              \
 #member, offsetof(struct actor_policy, member), sizeof((struct actor_policy){0}.member)    \
     }
-    NUMBER(schema),      NUMBER(retries), NUMBER(call_retries), NUMBER(backoff),
-    NUMBER(backoff_max), NUMBER(timeout), NUMBER(idle),         NUMBER(messages),
-    NUMBER(mailbox),     NUMBER(state),   NUMBER(durable),
+    NUMBER(schema),  NUMBER(retries),    NUMBER(call_retries), NUMBER(backoff), NUMBER(backoff_max),
+    NUMBER(timeout), NUMBER(idle),       NUMBER(messages),     NUMBER(mailbox), NUMBER(state),
+    NUMBER(durable), NUMBER(on_failure), NUMBER(intensity),    NUMBER(window),
 #undef NUMBER
 };
 
@@ -80,9 +80,10 @@ static void set_number(struct actor_policy *policy, unsigned i, uint64_t n)
 static void pack_policy(struct pack *p, const struct actor_type *type,
                         const struct actor_offer *offer)
 {
-    pack_map(p, NUMBERS + 1);
+    pack_map(p, NUMBERS + 2);
     for (unsigned i = 0; i < NUMBERS; i++)
         pack_key_uint(p, numbers[i].name, get_number(&type->policy, i));
+    pack_key_str(p, "supervisor", type->policy.supervisor);
     pack_str(p, "methods");
     pack_map(p, offer->count);
     for (uint32_t i = 0; i < offer->count; i++) {
@@ -155,6 +156,16 @@ static bool read_one_number(struct reader *r, struct span name, struct actor_pol
     return true;
 }
 
+static bool read_supervisor(struct reader *r, struct actor_policy *policy)
+{
+    struct span name;
+    if (!read_text(r, &name) || name.len >= sizeof policy->supervisor)
+        return false;
+    snprintf(policy->supervisor, sizeof policy->supervisor, "%.*s", (int)name.len,
+             (const char *)name.at);
+    return true;
+}
+
 /* Its methods are in the registry from now on, as a worker's that is away.  Returns how many. */
 static uint32_t read_methods(struct actors *actors, struct span type, struct reader *r,
                              struct method **methods)
@@ -188,7 +199,8 @@ static bool read_policy(struct actors *actors, const struct store_actor_type *ro
     for (; pairs > 0 && read_text(&r, &name); pairs--)
         if (span_is(name, "methods"))
             offer->count = read_methods(actors, row->type, &r, methods);
-        else if (!read_one_number(&r, name, &offer->policy))
+        else if (span_is(name, "supervisor") ? !read_supervisor(&r, &offer->policy)
+                                             : !read_one_number(&r, name, &offer->policy))
             return false;
     return pairs == 0;
 }

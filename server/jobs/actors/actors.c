@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/siphash.h"
+#include "server/jobs/actors/failures.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/life/retention.h"
@@ -184,6 +185,7 @@ void actor_forget(struct actor *a)
     struct actors *actors = a->type->actors;
     assert(!a->more && a->jobs == 0);
     remove_idle(a);
+    failures_forget(a);
     hash_remove(&actors->by_name, &a->by_name);
     weigh(a, 0);
     table_tenant_unref(jobs_table(actors->jobs), a->tenant);

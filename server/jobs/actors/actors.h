@@ -30,6 +30,7 @@
 struct actor_write;
 struct jobs;
 struct operation;
+struct supervision_report;
 
 struct actor_type {
     struct actors *actors;
@@ -87,7 +88,8 @@ struct actor {
     uint32_t schema;         /* of the state */
     uint32_t jobs;           /* that name it, and operations that wait at it */
     uint32_t weighed;        /* bytes that its tenant is charged */
-    bool idle;
+    bool idle : 1;
+    bool failed : 1;   /* it has an entry in `failures` */
     uint8_t residence; /* enum actor_residence */
     bool unsaved;      /* durable: its row is not as it is */
     uint8_t name_len;
@@ -105,6 +107,8 @@ struct actors {
     bool started;             /* the store takes writes */
     bool of_modules;          /* modules offer types: these need no rows */
     LIST_HEAD(, actor_more) again;
+    struct hash_table failures;                       /* of actors: failures.c */
+    struct supervision_report *reports, *last_report; /* that are to be sent to supervisors */
     counter shown, shown_bytes;
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/accessors.h"
+#include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
@@ -152,6 +153,7 @@ bool actor_start(struct actor *a)
     bool was_stopped = a->more && unstop(a);
     bool steps = steps_want(a, 0);
     struct job *head = was_stopped ? a->more->head : NULL;
+    failures_forget(a);
     if (head && head->state == JOB_WAITING && head->reason == JOB_WHY_STOPPED)
         job_schedule(scheduler_of(a), head, false);
     actor_settle(a);
@@ -209,6 +211,7 @@ void actor_drop(struct actor *a)
 {
     struct job *job;
     actor_set_state(a, NULL, 0);
+    failures_forget(a);
     a->version = 0;
     steps_stop(a);
     if (a->more) {

@@ -13,6 +13,7 @@
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/outbox.h"
 #include "server/jobs/actors/steps.h"
+#include "server/jobs/actors/supervision.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/life/retention.h"
@@ -323,6 +324,7 @@ static void ended(void *arg, struct job *job)
     if (m->is_step && a->more->step == job && !steps_ended(a, job) &&
         actor_stop(a, span_text("its step was cancelled")) && actor_is_durable(a))
         commits_save(a);
+    supervision_ended(a, job);
     actor_leave(a, job);
     mailbox_go_on(a);
     actor_settle(a);

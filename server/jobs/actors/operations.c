@@ -10,7 +10,9 @@
 #include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/loads.h"
 #include "server/jobs/actors/mailboxes.h"
+#include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/steps.h"
+#include "server/jobs/actors/supervision.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
@@ -98,7 +100,7 @@ static void pack_next(struct jobs *jobs, struct pack *p, const struct actor *a)
     view_ms(p, "next", timed ? table_wall_of(jobs_table(jobs), next) : 0);
 }
 
-enum { PAIRS = 11 };
+enum { PAIRS = 12 };
 
 /* PAIRS of them, in a map that the caller has begun. */
 static void pack_actor(struct jobs *jobs, struct pack *p, const struct actor *a)
@@ -115,6 +117,7 @@ static void pack_actor(struct jobs *jobs, struct pack *p, const struct actor *a)
     pack_key_str(p, "durable", job_durable_names[a->type->policy.durable]);
     pack_key_uint(p, "waiting", waiting_of(a));
     view_ms(p, "oldest", oldest ? oldest->created : 0);
+    pack_key_uint(p, "failures", failures_count(a));
     pack_key_str(p, "stopped", a->more ? a->more->stopped : NULL);
 }
 
@@ -153,7 +156,7 @@ static void serve_get(struct jobs *jobs, struct operation *op)
 
 struct explanation {
     const char *reason;
-    char text[320];
+    char text[400];
 };
 
 static void explain_head(const struct actor *a, const struct job *head, struct explanation *e)
@@ -194,6 +197,15 @@ static void explain(const struct actor *a, struct explanation *e)
     }
 }
 
+static void explain_failures(const struct actor *a, struct explanation *e)
+{
+    size_t len = strlen(e->text);
+    uint32_t count = failures_count(a);
+    if (count > 0)
+        snprintf(e->text + len, sizeof e->text - len,
+                 "; %" PRIu32 " of its messages failed since it was started", count);
+}
+
 static void serve_explain(struct jobs *jobs, struct operation *op)
 {
     struct explanation e;
@@ -205,6 +217,7 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     pack_map(p, PAIRS + 2);
     pack_actor(jobs, p, a);
     explain(a, &e);
+    explain_failures(a, &e);
     pack_key_str(p, "reason", e.reason);
     pack_key_str(p, "text", e.text);
     operation_finish(op);
@@ -463,7 +476,7 @@ static void serve_types(struct jobs *jobs, struct operation *op)
     for (uint32_t i = 0; i < actors->type_count; i++) {
         const struct actor_type *type = actors->types[i];
         jobs_worked(jobs, VIEW_WORK);
-        pack_map(p, 7);
+        pack_map(p, 11);
         pack_key_span(p, "type", type->name);
         pack_key_str(p, "durable", job_durable_names[type->policy.durable]);
         pack_key_uint(p, "schema", type->policy.schema);
@@ -471,6 +484,10 @@ static void serve_types(struct jobs *jobs, struct operation *op)
         pack_key_uint(p, "actors", type->count);
         pack_key_uint(p, "active", type->active);
         pack_key_uint(p, "stopped", type->stopped);
+        pack_key_str(p, "on_failure", actor_on_failure_name(type->policy.on_failure));
+        pack_key_uint(p, "intensity", type->policy.intensity);
+        pack_key_uint(p, "window", type->policy.window / AO_MS(1));
+        pack_key_str(p, "supervisor", type->policy.supervisor[0] ? type->policy.supervisor : NULL);
     }
     operation_finish(op);
 }
@@ -497,6 +514,7 @@ static bool init(struct jobs *jobs, char *error, size_t size)
         return false;
     actors->jobs = jobs;
     hash_table_init(&actors->by_name);
+    hash_table_init(&actors->failures);
     messages_hook(actors);
     return actor_types_init(actors, error, size);
 }
@@ -520,14 +538,17 @@ static void fini(struct jobs *jobs)
         actor_forget(a);
     }
     hash_table_fini(&actors->by_name);
+    failures_fini(actors);
+    supervision_fini(actors);
     actor_types_fini(actors);
     free(actors);
     jobs->actors = NULL;
 }
 
-static bool submit_steps(struct jobs *jobs)
+static bool step(struct jobs *jobs)
 {
-    return steps_submit(jobs->actors);
+    bool sent = supervision_send(jobs->actors);
+    return steps_submit(jobs->actors) && sent;
 }
 
 static bool save(struct jobs *jobs)
@@ -574,7 +595,7 @@ const struct subsystem subsystem_actors = {.init = init,
                                            .rows = rows,
                                            .row_tables = sizeof rows / sizeof *rows,
                                            .start = start,
-                                           .step = submit_steps,
+                                           .step = step,
                                            .save = save,
                                            .dismiss = dismiss,
                                            .show = show,

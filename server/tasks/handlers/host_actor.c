@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "proto/encoder.h"
 #include "proto/reader.h"
 #include "server/tasks/actor_offer.h"
@@ -9,6 +10,10 @@
 #include "server/tasks/handlers/host.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/turn.h"
+
+_Static_assert((int)ERGON_FAILURE_STOP == (int)ACTOR_STOPS &&
+                   (int)ERGON_FAILURE_RESET == (int)ACTOR_RESETS,
+               "what a module says is what the server does");
 
 /* --- Types --- */
 
@@ -19,6 +24,11 @@ static int refuse(struct ergon_module *module, const char *type, const char *why
                  type ? type : "?", module->name, why);
     module->refused = true;
     return -1;
+}
+
+static bool is_actor_name(struct span name)
+{
+    return utf8_is_name(name, ACTOR_NAME_MAX) && actor_type_of_name(name).len > 0;
 }
 
 /* NULL, or what is wrong with it. */
@@ -32,6 +42,10 @@ static const char *fault_of(const struct ergon_actor *actor)
         return "have no methods, or more than 1000";
     if (actor->state_max > ACTOR_STATE_MOST)
         return "want states of more than 1 MiB";
+    if (actor->on_failure > ERGON_FAILURE_RESET || actor->intensity > ACTOR_INTENSITY_MAX)
+        return "have no such on_failure, or an intensity of more than 1000";
+    if (actor->supervisor && !is_actor_name(span_text(actor->supervisor)))
+        return "have a supervisor whose name is not TYPE/KEY";
     return NULL;
 }
 
@@ -46,6 +60,13 @@ static struct actor_policy policy_of(const struct ergon_actor *actor)
         policy.idle = AO_MS(actor->idle_ms);
     if (actor->timeout_ms > 0)
         policy.timeout = AO_MS(actor->timeout_ms);
+    policy.on_failure = (uint8_t)actor->on_failure;
+    if (actor->intensity > 0)
+        policy.intensity = actor->intensity;
+    if (actor->window_ms > 0)
+        policy.window = AO_MS(actor->window_ms);
+    if (actor->supervisor)
+        snprintf(policy.supervisor, sizeof policy.supervisor, "%s", actor->supervisor);
     return policy;
 }
 
