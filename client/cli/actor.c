@@ -403,14 +403,18 @@ static const struct command ACTOR_LIST = {
 
 static enum status show_types(const struct globals *g, json_t *answer)
 {
-    static const char *const columns[] = {"type",  "actors", "active", "stopped",
-                                          "steps", "schema", NULL};
-    if (g->json)
-        return STATUS_OK;
-    if (json_array_size(answer) > 0)
-        table_print(answer, columns, 0, colour_wanted(g, stdout));
-    else if (!g->quiet)
-        notice("no types of actors");
+    static const char *const columns[] = {"type",  "actors",  "active", "stopped",
+                                          "steps", "durable", "schema", NULL};
+    json_t *rows = json_array();
+    if (!g->json) {
+        for (size_t i = 0; i < json_array_size(answer); i++)
+            json_array_append_new(rows, table_row(json_array_get(answer, i), columns));
+        if (json_array_size(rows) > 0)
+            table_print(rows, columns, 0, colour_wanted(g, stdout));
+        else if (!g->quiet)
+            notice("no types of actors");
+    }
+    json_decref(rows);
     return STATUS_OK;
 }
 

@@ -193,6 +193,7 @@ static const struct decode_field ACTOR_FIELDS[] = {
     ACTOR(DECODE_TEXT, "durable", durable),
     ACTOR(DECODE_NUMBER, "waiting", waiting),
     ACTOR(DECODE_NUMBER, "oldest", oldest),
+    ACTOR(DECODE_NUMBER, "failures", failures),
     ACTOR(DECODE_TEXT, "stopped", stopped),
     ACTOR(DECODE_RAW, "state", state),
     ACTOR(DECODE_BOOL, "state_hidden", state_hidden),
@@ -209,12 +210,20 @@ static const struct decode_field TURN_FIELDS[] = {
     {0},
 };
 
-#define TYPE(kind, member) FIELD(struct ergon_actor_type_shown, kind, #member, member)
+#define TYPE(kind, key, member) FIELD(struct ergon_actor_type_shown, kind, key, member)
 static const struct decode_field TYPE_FIELDS[] = {
-    TYPE(DECODE_TEXT, type),      TYPE(DECODE_NUMBER, schema),
-    TYPE(DECODE_BOOL, steps),     TYPE(DECODE_TEXT, durable),
-    TYPE(DECODE_NUMBER, actors),  TYPE(DECODE_NUMBER, active),
-    TYPE(DECODE_NUMBER, stopped), {0},
+    TYPE(DECODE_TEXT, "type", type),
+    TYPE(DECODE_NUMBER, "schema", schema),
+    TYPE(DECODE_BOOL, "steps", steps),
+    TYPE(DECODE_TEXT, "durable", durable),
+    TYPE(DECODE_NUMBER, "actors", actors),
+    TYPE(DECODE_NUMBER, "active", active),
+    TYPE(DECODE_NUMBER, "stopped", stopped),
+    TYPE(DECODE_TEXT, "on_failure", on_failure),
+    TYPE(DECODE_NUMBER, "intensity", intensity),
+    TYPE(DECODE_NUMBER, "window", window_ms),
+    TYPE(DECODE_TEXT, "supervisor", supervisor),
+    {0},
 };
 
 bool ergon_read_actor(struct ergon_raw value, struct ergon_actor_shown *out)

@@ -90,6 +90,7 @@ struct ergon_actor_shown {
     char durable[16];  /* "none": it is in memory alone; "fsync": its changes are on disk */
     uint64_t waiting;  /* messages in its mailbox */
     uint64_t oldest;   /* when the first of them was sent */
+    uint64_t failures; /* messages that failed for good, while it is in memory */
     char stopped[257]; /* why */
     char turn_id[40];  /* the message that runs; "": none does */
     char turn_method[257];
@@ -103,10 +104,15 @@ struct ergon_actor_shown {
 /* A type of actors, once a module or a worker has offered it. */
 struct ergon_actor_type_shown {
     char type[65];
-    uint64_t schema;  /* of the latest registration */
-    bool steps;       /* it has a method `step` */
-    char durable[16]; /* of its actors */
-    uint64_t actors, active, stopped;
+    uint64_t schema;                  /* of the latest registration */
+    bool steps;                       /* it has a method `step` */
+    char durable[16];                 /* of its actors */
+    uint64_t actors, active, stopped; /* that are in memory */
+    /* When a message has failed for good: "skip", "stop", "reset"; so many failures within so many
+     * ms stop the actor; and the actor that hears of them. */
+    char on_failure[16];
+    uint64_t intensity, window_ms;
+    char supervisor[201];
 };
 
 /* False: the value is no such answer, and `out` is undefined. */

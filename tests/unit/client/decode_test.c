@@ -130,12 +130,14 @@ TEST(an_actor_is_read)
         value_of(
             "{\"actor\": \"c/1\", \"tenant\": \"t\", \"stage\": \"active\", \"next\": 5,"
             " \"turn\": {\"id\": \"t1\", \"method\": \"c.add\", \"attempt\": 2, \"started\": 3},"
-            " \"version\": 7, \"schema\": 1, \"waiting\": 4, \"oldest\": 6, \"stopped\": null,"
+            " \"version\": 7, \"schema\": 1, \"waiting\": 4, \"oldest\": 6, \"failures\": 8, "
+            "\"stopped\": null,"
             " \"state\": 9, \"state_hidden\": true, \"reason\": \"actor\", \"text\": \"why\"}"),
         &a));
     assert_string_equal(a.turn_method, "c.add");
     assert_int_equal(a.turn_attempt * 10 + a.turn_started, 23);
     assert_int_equal(a.version * 1000 + a.schema * 100 + a.waiting * 10 + a.oldest, 7146);
+    assert_int_equal(a.failures, 8);
     assert_string_equal(a.stopped, "");
     assert_memory_equal(a.state.at, "\x09", 1);
     assert_true(a.state_hidden);
@@ -157,13 +159,19 @@ TEST(actors_and_types_are_read_one_by_one)
     assert_true(ergon_next_actor(answer, &at, &a) && ergon_next_actor(answer, &at, &a));
     assert_string_equal(a.actor, "c/2");
     assert_false(ergon_next_actor(answer, &at, &a));
-    answer = value_of("[{\"type\": \"c\", \"schema\": 1, \"steps\": true, \"actors\": 4,"
-                      " \"active\": 3, \"stopped\": 2}]");
+    answer =
+        value_of("[{\"type\": \"c\", \"schema\": 1, \"steps\": true, \"actors\": 4,"
+                 " \"active\": 3, \"stopped\": 2, \"durable\": \"fsync\", \"on_failure\": \"stop\","
+                 " \"intensity\": 5, \"window\": 60, \"supervisor\": \"ops/main\"}]");
     at = 0;
     assert_true(ergon_next_actor_type(answer, &at, &t));
     assert_string_equal(t.type, "c");
     assert_int_equal(t.actors * 100 + t.active * 10 + t.stopped, 432);
     assert_true(t.steps);
+    assert_string_equal(t.durable, "fsync");
+    assert_string_equal(t.on_failure, "stop");
+    assert_int_equal(t.intensity * 100 + t.window_ms, 560);
+    assert_string_equal(t.supervisor, "ops/main");
     assert_false(ergon_next_actor_type(answer, &at, &t));
 }
 
