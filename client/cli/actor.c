@@ -135,6 +135,8 @@ static enum status show_actor(const struct globals *g, json_t *answer)
     if (g->json)
         return STATUS_OK;
     contents_tidy(answer);
+    if (!json_is_true(json_object_get(answer, "state_hidden")))
+        json_object_del(answer, "state_hidden");
     humanize(answer, now_ms());
     object_print(answer, colour_wanted(g, stdout));
     return STATUS_OK;
