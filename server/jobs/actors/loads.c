@@ -68,8 +68,7 @@ static void back(struct jobs *jobs, struct store_op *get)
     } else if (get->found && !take(a, row)) {
         fault = error_meaning(ERGON_E_MEMORY);
     }
-    if (get->error == STORE_OK)
-        free(get->bytes);
+    free(get->bytes);
     if (fault) {
         unread(a, fault);
     } else {
