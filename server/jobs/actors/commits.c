@@ -500,6 +500,28 @@ void commits_serve(struct actor *a)
     a->jobs--;
 }
 
+/* The row of its message failed before, and is tried again some time. */
+static bool is_stuck(const struct actor_write *w)
+{
+    return w->failed != STORE_OK || (!w->under_way && w->job && job_is(w->job, JOB_UNSAVED));
+}
+
+static void refuse_stuck(const struct actor *a, struct operation *op)
+{
+    enum store_error last = jobs_journal(jobs_of_actor(a))->error;
+    if (a->more->turn->failed != STORE_OK)
+        last = a->more->turn->failed;
+    sync_refuse(op, last != STORE_OK ? last : STORE_IO);
+}
+
+/* A turn waits for another write of its message, which may fail. */
+static void await_write(struct actor *a, struct operation *op)
+{
+    commits_await(a, op);
+    if (!a->more->act && !a->more->turn->under_way)
+        commits_again(a);
+}
+
 bool commits_may_act(struct actor *a, struct operation *op)
 {
     struct actor_more *more = actor_more(a);
@@ -507,10 +529,10 @@ bool commits_may_act(struct actor *a, struct operation *op)
         operation_refuse_plain(op, ERGON_E_MEMORY);
     else if (!more->turn && !more->act)
         return true;
-    else if (more->turn && more->turn->failed != STORE_OK)
-        sync_refuse(op, more->turn->failed);
+    else if (more->turn && is_stuck(more->turn))
+        refuse_stuck(a, op);
     else
-        commits_await(a, op);
+        await_write(a, op);
     return false;
 }
 

@@ -151,6 +151,11 @@ static void try_again(struct actor *a)
         actor_settle(a);
     } else if (a->unsaved && a->residence == ACTOR_HERE) {
         commits_save(a);
+    } else if (a->more->ops && a->residence == ACTOR_HERE) {
+        a->jobs++;
+        commits_serve(a);
+        a->jobs--;
+        actor_settle(a);
     } else {
         actor_settle(a);
     }

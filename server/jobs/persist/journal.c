@@ -169,19 +169,13 @@ void journal_write(struct jobs *jobs, struct job *job)
     }
 }
 
-/* See journal_hold(): as if its row were under way, though it was not made yet. */
-static bool is_held(const struct job *job)
-{
-    return job->pending > 0 && job->row == JOB_NEW;
-}
-
 /* Operations stay in order, so the write that is on its way may be taken for done. */
 void journal_flush(struct jobs *jobs)
 {
     for (struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         if (job_is(job, JOB_UNSAVED)) {
             push_row(jobs, job);
-        } else if (job->pending > 0 && job_is(job, JOB_DIRTY) && !is_held(job)) {
+        } else if (job->pending > 0 && job_is(job, JOB_DIRTY) && !job->is_held) {
             job_unmark(job, JOB_SUBMITTING);
             push_row(jobs, job);
         }
@@ -322,8 +316,9 @@ static void store_told_before(struct jobs *jobs, struct job *job, const struct h
 void journal_events(struct jobs *jobs, struct job *job)
 {
     struct history_event event;
-    if (job->durable == DURABLE_NONE || jobs_table(jobs)->history_max == 0 || is_held(job))
-        return;
+    if (job->durable == DURABLE_NONE || jobs_table(jobs)->history_max == 0 ||
+        (job->is_held && job->row == JOB_NEW))
+        return; /* no event is there before the first row */
     for (uint32_t seq = history_stored(job); history_get(job, seq, &event); seq = event.seq + 1) {
         store_told_before(jobs, job, &event);
         if (is_worth_storing(job, &event))
@@ -502,13 +497,15 @@ void journal_hold(struct jobs *jobs, struct job *job)
 {
     (void)jobs;
     assert(job->pending == 0 && job->row == JOB_NEW && job_is(job, JOB_SUBMITTING));
-    job->pending = 1;
+    job->pending = 1; /* as if its row were under way */
+    job->is_held = 1;
 }
 
 static void held_back(struct jobs *jobs, struct store_op *write)
 {
     struct job *job = write->owner;
     if (write->error == STORE_OK) {
+        job->is_held = 0;
         row_back(jobs, write);
         job_effect(jobs_table(jobs), job, EFFECT_HISTORY);
         return;
@@ -519,7 +516,7 @@ static void held_back(struct jobs *jobs, struct store_op *write)
 
 struct store_op *journal_held_row(struct jobs *jobs, struct job *job)
 {
-    assert(is_held(job));
+    assert(job->is_held && job->row == JOB_NEW);
     struct store_op *row = codec_write(jobs, job, held_back);
     if (row)
         job_unmark(job, JOB_DIRTY);
@@ -528,8 +525,9 @@ struct store_op *journal_held_row(struct jobs *jobs, struct job *job)
 
 void journal_let_go(struct jobs *jobs, struct job *job, enum store_error error)
 {
-    assert(is_held(job));
+    assert(job->is_held && job->row == JOB_NEW && job->pending == 1);
     job->pending = 0;
+    job->is_held = 0;
     job->save_error = (uint8_t)error;
     job_unmark(job, JOB_DIRTY);
     job_effect(jobs_table(jobs), job, EFFECT_SAVED | EFFECT_CANCEL_SAVED);

@@ -570,11 +570,30 @@ static void end_walk(struct jobs *jobs, struct recover_pass *p)
     p->phase++;
 }
 
+/* By hand, since its last attempt: then it is behind the others. */
+static bool was_tried_again(const struct job *job)
+{
+    struct history_event event;
+    for (uint32_t seq = history_next(job) - 1; seq > 1 && history_get(job, seq, &event); seq--)
+        if (event.seq != seq || event.what == JOB_EVENT_STARTED)
+            return false;
+        else if (event.what == JOB_EVENT_RETRIED)
+            return true;
+    return false;
+}
+
 /* A message whose attempts had begun keeps its place, also while it waits for the next. */
+static bool keeps_place(const struct job *job)
+{
+    if (has_run(job) || job->failures > 0 || job_losses(job) > 0)
+        return true;
+    return job->attempt > 0 && !job_is_quiet(job) && !was_tried_again(job);
+}
+
 static void resume(struct jobs *jobs, struct job *job)
 {
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
-    messages->resumes(messages->arg, job, has_run(job) || job->failures > 0 || job_losses(job) > 0);
+    messages->resumes(messages->arg, job, keeps_place(job));
 }
 
 /* Each open job gets its reason to wait again, and late ones are marked. */

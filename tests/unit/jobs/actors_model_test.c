@@ -1,0 +1,360 @@
+/* Accounts that are durable actors, and transfers between them, by random steps: attempts fail, get
+ * lost and come again; the disk is full or refuses; the server dies, stops in order, and is asked
+ * to stop actors and to cancel messages.
+ *
+ * A transfer ("cart.move") takes one from its account, and sends one to another ("cart.add").  What
+ * has to hold is known without the jobs' help, by the rows alone:
+ *
+ * - an attempt gets the state that is on disk, and no two of an actor are out;
+ * - each change on disk is that of the last turn that was answered, and messages of an actor change
+ *   it in the order in which they were sent;
+ * - when all is quiet nothing is lost or made, and a transfer has happened once if it is done, and
+ *   not at all if it ended otherwise. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/job_options.h"
+#include "tests/support/jobs_actors.h"
+#include "tests/support/random.h"
+
+enum { ACCOUNTS = 4, FIRST = 1000, STATE = 7, JOBS = 4096, SEEDS = 6, STEPS = 1500 };
+
+struct kept_account {
+    char name[16];
+    uint8_t state[STATE]; /* as on disk */
+    bool there;
+    uint64_t version, last; /* of the row; the message that changed it last */
+    uint64_t proposed;      /* the message whose turn was answered last */
+};
+
+struct model {
+    struct jobs_world *w;
+    uint64_t seed;
+    struct kept_account accounts[ACCOUNTS];
+    uint64_t moves[JOBS]; /* that were sent from outside */
+    bool happened[JOBS], calls[JOBS], lost[JOBS];
+    uint32_t count;
+};
+
+static const struct actor_policy kept = {ACTOR_POLICY_DEFAULTS, .schema = 1,
+                                         .timeout = AO_S(1000000), .durable = ACTOR_DURABLE_FSYNC};
+
+static void offer_accounts(struct jobs_world *w)
+{
+    static const char *const methods[] = {"cart.move", "cart.add", NULL};
+    offer(w, "cart", &kept, methods);
+}
+
+/* --- States: [what it has, transfers that it made] --- */
+
+static void encode(uint8_t state[STATE], uint32_t has, uint32_t moves)
+{
+    const uint8_t bytes[STATE] = {
+        0x92, 0xcd, (uint8_t)(has >> 8), (uint8_t)has, 0xcd, (uint8_t)(moves >> 8), (uint8_t)moves};
+    memcpy(state, bytes, STATE);
+}
+
+static void decode(const uint8_t state[STATE], uint32_t *has, uint32_t *moves)
+{
+    *has = (uint32_t)(state[2] << 8 | state[3]);
+    *moves = (uint32_t)(state[5] << 8 | state[6]);
+}
+
+/* --- What is on disk --- */
+
+static bool account_is_of(const struct model *m, struct span name)
+{
+    return name.len > 6 && name.at[5] == (uint8_t)m->accounts[0].name[5];
+}
+
+static struct kept_account *account_of(struct model *m, struct span name)
+{
+    for (unsigned i = 0; i < ACCOUNTS; i++)
+        if (span_is(name, m->accounts[i].name))
+            return &m->accounts[i];
+    fail_msg("no such account");
+    return NULL;
+}
+
+static int move_of(const struct model *m, uint64_t id)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        if (m->moves[i] == id)
+            return (int)i;
+    return -1;
+}
+
+static void changed(struct model *m, struct kept_account *a, const struct store_actor *row)
+{
+    int move = move_of(m, a->proposed);
+    assert_int_equal(row->state.len, STATE);
+    assert_true(a->proposed > a->last); /* in order, and not again */
+    assert_int_equal(row->version, a->version + 1);
+    a->last = a->proposed;
+    a->version = row->version;
+    a->there = true;
+    memcpy(a->state, row->state.at, STATE);
+    if (move >= 0) {
+        assert_false(m->happened[move]);
+        m->happened[move] = true;
+    }
+}
+
+static void look(struct model *m)
+{
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        struct kept_account *a = &m->accounts[i];
+        const struct store_actor *row = memory_rows_actor(
+            &m->w->store->rows, span_text(""), span_text("cart"), span_text(a->name + 5));
+        if (row && row->version != a->version)
+            changed(m, a, row);
+    }
+}
+
+static void pass(struct model *m, ao_time time)
+{
+    jobs_world_pass(m->w, time);
+    look(m);
+}
+
+/* --- Turns --- */
+
+static uint32_t below(struct model *m, uint32_t n)
+{
+    return chance(&m->seed, n);
+}
+
+static struct world_run *any_run(struct model *m)
+{
+    uint32_t count = 0;
+    struct world_run *r;
+    bool out[ACCOUNTS] = {false};
+    for (r = m->w->runs; r; r = r->next, count++) {
+        bool *is = &out[account_of(m, r->run.turn->actor) - m->accounts];
+        assert_false(*is);
+        *is = true;
+    }
+    if (count == 0)
+        return NULL;
+    r = m->w->runs;
+    for (uint32_t at = below(m, count); at > 0; at--)
+        r = r->next;
+    return r;
+}
+
+static void send_one(struct model *m, struct attempt_turn *turn, const struct kept_account *from)
+{
+    uint32_t to = (uint32_t)(from - m->accounts) + 1 + below(m, ACCOUNTS - 1);
+    struct turn_message_parts parts = {.to = span_text(m->accounts[to % ACCOUNTS].name),
+                                       .method = span_text("add")};
+    assert_null(turn_send(turn, &parts));
+}
+
+static void take_turn(struct model *m, struct world_run *r, bool moves_on)
+{
+    struct attempt_turn *turn = r->run.turn;
+    struct kept_account *a = account_of(m, turn->actor);
+    uint8_t state[STATE];
+    uint32_t has = FIRST, moves = 0;
+    if (!r->flagged) { /* one that is to stop may have no effect */
+        assert_int_equal(turn->version, a->version);
+        assert_true(a->there ? span_equal(blob_bytes(turn->state), span_of(a->state, STATE))
+                             : !turn->state);
+        a->proposed = r->run.id;
+    }
+    if (a->there)
+        decode(a->state, &has, &moves);
+    encode(state, moves_on ? has - 1 : has + 1, moves + moves_on);
+    assert_null(turn_set_state(turn, span_of(state, STATE), 1));
+    if (moves_on)
+        send_one(m, turn, a);
+    world_finish(r, "\x01");
+}
+
+static void answer_one(struct model *m, bool well)
+{
+    struct world_run *r = any_run(m);
+    uint32_t how = well ? 99 : below(m, 100);
+    bool moves = r && span_is(r->run.method->name, "cart.move");
+    if (!r)
+        return;
+    if (how < 8)
+        world_again(r, AO_MS(below(m, 50)));
+    else if (moves && how < 16)
+        world_fail(r, "ODD", "not now");
+    else if (moves && how < 19)
+        world_fail(r, "PERMANENT", "never");
+    else if (moves && how < 22)
+        world_lose(r, LOSS_IN_COMPANY, "gone");
+    else
+        take_turn(m, r, moves);
+    jobs_world_settle(m->w);
+    look(m);
+}
+
+/* --- Steps --- */
+
+static void send_move(struct model *m, bool calls)
+{
+    char text[JOB_TEXT_MAX];
+    struct submitted done;
+    struct job_spec spec = TELL(m->accounts[below(m, ACCOUNTS)].name, "cart.move");
+    spec.calls = calls;
+    spec.keep = AO_S(1000000);
+    spec.said = 1u << JOB_OPTION_keep;
+    if (m->count < JOBS && world_submit(m->w, &spec, &done, text, sizeof text) == ERGON_OK) {
+        m->calls[m->count] = calls;
+        m->moves[m->count++] = done.job->id;
+    }
+}
+
+/* Tells whose rows were not on disk, and calls, are gone; and nobody has been answered. */
+static void die(struct model *m, bool in_order)
+{
+    if (in_order)
+        jobs_world_restart(m->w);
+    else
+        jobs_world_crash(m->w);
+    look(m);
+    for (uint32_t i = 0; i < m->count; i++)
+        m->lost[i] |= !table_find(&m->w->jobs->table, m->moves[i]);
+    offer_accounts(m->w);
+    pass(m, AO_MS(1));
+}
+
+static void steer(struct model *m, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(m->w, cls);
+    op->actor.name = span_text(m->accounts[below(m, ACCOUNTS)].name);
+    world_give(m->w, op);
+    for (unsigned i = 0; i < 300 && !world_answered(m->w, op); i++)
+        pass(m, AO_MS(10));
+    assert_true(world_answered(m->w, op));
+}
+
+static void cancel_one(struct model *m)
+{
+    struct job *job = m->count ? world_job(m->w, m->moves[below(m, m->count)]) : NULL;
+    if (job)
+        world_cancel(m->w, job);
+    look(m);
+}
+
+static void trouble(struct model *m)
+{
+    struct store *s = m->w->store;
+    s->error = s->error != STORE_OK || below(m, 2) ? STORE_OK : STORE_FULL;
+    s->refuses_groups = !s->refuses_groups && below(m, 8) == 0;
+    s->latency = AO_MS(1 + below(m, 5));
+}
+
+static void step(struct model *m)
+{
+    uint32_t which = below(m, 1000);
+    if (which < 200)
+        send_move(m, false);
+    else if (which < 260)
+        send_move(m, true);
+    else if (which < 660)
+        answer_one(m, false);
+    else if (which < 880)
+        pass(m, AO_MS(below(m, 4)));
+    else if (which < 890)
+        pass(m, AO_S(1));
+    else if (which < 940)
+        trouble(m);
+    else if (which < 960)
+        cancel_one(m);
+    else if (which < 970)
+        steer(m, &operation_actor_stop);
+    else if (which < 990)
+        steer(m, &operation_actor_start);
+    else if (which < 998)
+        die(m, false);
+    else
+        die(m, true);
+}
+
+/* --- All is quiet --- */
+
+static bool is_open(const struct model *m)
+{
+    for (const struct job *job = m->w->jobs->table.first; job; job = job->all_next)
+        if (job_state_open((enum job_state)job->state))
+            return true;
+    return false;
+}
+
+static void come_to_rest(struct model *m)
+{
+    m->w->store->error = STORE_OK;
+    m->w->store->refuses_groups = false;
+    pass(m, AO_S(2));
+    for (unsigned i = 0; i < 4 * ACCOUNTS; i++)
+        steer(m, &operation_actor_start); /* by chance all of them */
+    for (unsigned i = 0; i < 20000 && is_open(m); i++) {
+        if (i % 50 == 0)
+            steer(m, &operation_actor_start);
+        answer_one(m, true);
+        pass(m, i % 20 ? AO_MS(5) : AO_S(1));
+    }
+    assert_false(is_open(m));
+}
+
+/* What was on its way as the store refused it for good: it is kept, with its error. */
+static uint32_t given_up(const struct model *m)
+{
+    uint32_t count = 0;
+    for (const struct job *job = m->w->jobs->table.first; job; job = job->all_next)
+        count += job->state == JOB_FAILED && span_is(job->queue->name, "cart.add") &&
+                 account_is_of(m, message_actor(job));
+    return count;
+}
+
+static void check(struct model *m)
+{
+    uint32_t sum = 0, made = 0, happened = 0;
+    for (unsigned i = 0; i < ACCOUNTS; i++) {
+        uint32_t has = FIRST, moves = 0;
+        if (m->accounts[i].there)
+            decode(m->accounts[i].state, &has, &moves);
+        sum += has;
+        made += moves;
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        const struct job *job = world_job(m->w, m->moves[i]);
+        happened += m->happened[i];
+        if (job)
+            assert_int_equal(m->happened[i], job->state == JOB_DONE);
+        else if (m->calls[i])
+            assert_true(m->lost[i]); /* nobody had an answer */
+        else
+            assert_false(m->happened[i]); /* its row was never on disk */
+    }
+    assert_int_equal(sum + given_up(m), ACCOUNTS * FIRST);
+    assert_int_equal(made, happened);
+    assert_true(happened > m->count / 5); /* it is no empty test */
+}
+
+JOBS_TEST(transfers_happen_once_or_not_at_all, .stored = true, .quiet = true)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct model *m = calloc(1, sizeof *m);
+        assert_non_null(m);
+        m->w = w;
+        m->seed = seed;
+        for (unsigned i = 0; i < ACCOUNTS; i++)
+            snprintf(m->accounts[i].name, sizeof m->accounts[i].name, "cart/%c%u",
+                     (char)('a' + seed), i);
+        offer_accounts(w);
+        for (unsigned i = 0; i < STEPS; i++)
+            step(m);
+        come_to_rest(m);
+        check(m);
+        die(m, true); /* rows whose removal failed go then */
+        pass(m, AO_S(1));
+        stage_balances(w);
+        free(m);
+    }
+}
