@@ -32,6 +32,7 @@
     X(NO_WORKER, 17, true, "no worker offers this method now")                                     \
     X(UNSURE, 18, false, "the node that had the request was lost: it may have been done")          \
     X(STOPPED, 19, false, "the actor is stopped")                                                  \
+    X(DEADLOCK, 20, false, "the call would wait for its own end")                                  \
     X(BAD_CHANGES, 21, false, "a turn answered changes that its actor cannot take")
 
 enum ergon_error {

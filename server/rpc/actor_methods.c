@@ -2,20 +2,42 @@
 #include "proto/job_options.h"
 #include "server/jobs/actors/actors.h"
 #include "server/rpc/read_spec.h"
+#include "server/tasks/attempt.h"
+#include "server/workers/workers.h"
 
 enum { PAGE = 100, PAGE_MOST = 1000, VIEW_BYTES = 512 /* of an actor; more is rare */ };
 
 /* --- call, tell --- */
 
+/* `turn`: the number of our request whose turn sends; 0: none. */
+static bool set_caller(struct job_request *jr, uint32_t turn)
+{
+    struct submission_arguments *s = &jr->op->submission;
+    const struct task *t = turn > 0 ? worker_running(jr->rq->conn, turn) : NULL;
+
+    s->caller = 0;
+    if (turn == 0)
+        return true;
+    if (!t || !task_is(t, TASK_ATTEMPT) || !t->attempt->turn) {
+        rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS,
+                   "`turn` is the `call` of a context of this connection whose turn has not ended");
+        return false;
+    }
+    s->caller = t->attempt->id;
+    s->caller_attempt = t->attempt->turn->attempt;
+    return true;
+}
+
 static void serve_message(struct rpc_request *rq, const struct operation_class *cls,
                           const char *usage)
 {
     struct job_request jr;
+    uint32_t turn = 0;
 
     if (!job_request_begin(&jr, rq, cls, 1))
         return;
     spec_defaults(&jr, &jr.op->submission.specs[0]);
-    if (spec_read_message(&jr, &jr.op->submission.specs[0], usage))
+    if (spec_read_message(&jr, &jr.op->submission.specs[0], usage, &turn) && set_caller(&jr, turn))
         job_request_send(&jr, false);
     else
         job_request_abort(&jr);

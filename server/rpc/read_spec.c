@@ -157,6 +157,18 @@ bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, co
     return spec_may_share(jr, spec);
 }
 
+/* The options of a message, with `turn`. */
+static bool message_options(struct job_request *jr, struct job_spec *spec, uint32_t *turn)
+{
+    const struct option own = {"turn", option_count, turn, "the `call` of a context"};
+    const struct spec_extra extra = {&own, 1};
+    char error[200];
+
+    if (spec_read_options(&jr->r, spec, &jr->ids, &extra, error, sizeof error))
+        return true;
+    return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", error);
+}
+
 /* "cart.add" of "cart/42" and "add".  False: there is no such name. */
 static bool name_method(struct job_request *jr, struct job_spec *spec, struct span method)
 {
@@ -171,7 +183,8 @@ static bool name_method(struct job_request *jr, struct job_spec *spec, struct sp
     return true;
 }
 
-bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage)
+bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage,
+                       uint32_t *turn)
 {
     struct span method, to;
     if (jr->count < 2 || jr->count > 4 || !read_text(&jr->r, &to) || !read_text(&jr->r, &method) ||
@@ -183,7 +196,7 @@ bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char
                            "an actor has a name TYPE/KEY of at most %d bytes of UTF-8 without "
                            "U+0000, and the method is named without its type: \"add\"",
                            ACTOR_NAME_MAX);
-    if (!spec_may_run(jr, spec->method) || (jr->count > 3 && !spec_options(jr, spec)))
+    if (!spec_may_run(jr, spec->method) || (jr->count > 3 && !message_options(jr, spec, turn)))
         return false;
     if (spec->actor.at != to.at)
         return spec_refuse(jr, ERGON_E_BAD_PARAMS, "the actor is named twice");

@@ -18,8 +18,9 @@ void spec_defaults(const struct job_request *jr, struct job_spec *spec);
 bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, const char *usage);
 
 /* The same of [actor, method, [params], {options}], where the method is the part behind the type.
- */
-bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage);
+ * *turn, which is 0 before, is set to the option `turn`. */
+bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage,
+                       uint32_t *turn);
 
 /* Answers the request, and says which of several specs is wrong.  False, always. */
 bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *format, ...)

@@ -241,6 +241,30 @@ class Workers(ActorsTest):
         types = {t["type"]: t for t in self.client.call("actor.types")}
         self.assertEqual([types["ward"][k] for k in ("on_failure", "intensity", "window", "supervisor")], ["stop", 10, 60000, "ops/main"])
 
+    def test_calls_of_turns_make_no_cycle(self):
+        worker = self.worker("ring.call", "ring.name", slots=8, actors={"ring": {"reads": ["name"]}})
+        first = self.client.send("actor.call", "ring/a", "call")
+        number, _, (context,) = worker.take()
+        with self.refused("DEADLOCK") as caught:
+            worker.call("actor.call", "ring/a", "call", [], {"turn": context["call"]})
+        self.assertIn("ring/a calls ring/a", str(caught.exception.value))
+        second = worker.send("actor.call", "ring/b", "call", [], {"turn": context["call"]})
+        inner, _, (within,) = worker.take()
+        with self.refused("BUSY"):
+            worker.call("actor.call", "ring/c", "call", [], {"turn": context["call"]})
+        with self.refused("DEADLOCK"):
+            worker.call("actor.call", "ring/a", "call", [], {"turn": within["call"]})
+        name = worker.send("actor.call", "ring/a", "name", [], {"turn": within["call"]})
+        worker.answer(worker.take()[0], ["a", None])
+        self.assertEqual(worker.result(name), "a")
+        worker.answer(inner, ["b", None])
+        self.assertEqual(worker.result(second), "b")
+        worker.answer(number, ["a", None])
+        self.assertEqual(self.client.result(first), "a")
+        for turn in context["call"], 0, 99999, "x":  # it has ended; none
+            with self.refused("BAD_PARAMS"):
+                worker.call("actor.call", "ring/b", "name", [], {"turn": turn})
+
     def test_what_a_registration_may_not_say(self):
         for methods, options in ((["cart.add"], {"actors": {"order": {}}}), (["cart.add"], {"actors": {"cart": {"reads": ["gone"]}}}),
                                  (["cart.add"], {"actors": {"cart": {"durable": "async"}}}), (["cart.add"], {"actors": {"cart": {"state": "2m"}}}),

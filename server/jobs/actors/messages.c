@@ -341,6 +341,7 @@ static struct attempt_turn *begins(void *arg, struct job *job)
     m->given = turn != NULL;
     if (!turn)
         return NULL;
+    turn->attempt = job->attempt + 1;
     turn->version = a->version;
     turn->schema = a->schema;
     turn->writes = a->type->policy.schema;

@@ -36,8 +36,12 @@ struct submission_arguments {
     struct submission_outcome outcome;   /* of one */
     struct job_spec spec;                /* room for `specs`, of one */
     uint32_t taken;                      /* the jobs': specs submitted so far, in parts */
-    bool joins;    /* the jobs': some spec joined a job and is read again after its commit */
-    bool numbers;  /* the jobs': some job changed numbers that must be on disk before the answer */
+    bool joins;   /* the jobs': some spec joined a job and is read again after its commit */
+    bool numbers; /* the jobs': some job changed numbers that must be on disk before the answer */
+    /* Of actor.call alone: the job whose turn calls, and the number of its attempt; 0: none does.
+     */
+    uint64_t caller;
+    uint32_t caller_attempt;
     void *reading; /* the loop's, while it reads the specs; the jobs never read it */
 };
 

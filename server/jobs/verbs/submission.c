@@ -9,6 +9,7 @@
 #include "base/tracepoint.h"
 #include "proto/encoder.h"
 #include "server/jobs/accessors.h"
+#include "server/jobs/actors/turn_calls.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/submit.h"
@@ -400,11 +401,19 @@ static bool cancels_job(const struct operation *op, struct job *job)
     return job_is(job, JOB_FOREGROUND) && !is_called(job);
 }
 
+/* Other operations leave `caller` as it is. */
+static bool is_of_turn(const struct operation *op)
+{
+    return op->cls == &operation_actor_call && op->submission.caller > 0;
+}
+
 static void drop_call(struct jobs *jobs, struct operation *op)
 {
     assert(op->waiting.at && !op->waiting.at->next_of_op); /* a call waits for one job */
     struct job *called = op->waiting.at->job;
     waiters_leave(op);
+    if (is_of_turn(op))
+        turn_calls_dropped(jobs, op);
     if (cancels_job(op, called))
         job_cancel(jobs_scheduler(jobs), called);
     operation_refuse_plain(op, ERGON_E_CANCELLED);
@@ -445,6 +454,8 @@ static void serve_call(struct jobs *jobs, struct operation *op)
 {
     if (!submission_begin(op))
         return;
+    if (is_of_turn(op) && !turn_calls_may(jobs, op))
+        return;
     op->submission.specs[0].calls = op->submission.specs[0].key.len == 0;
     struct job *job = submission_take(jobs, op, 0);
     const struct submission_outcome *outcome = &op->submission.outcomes[0];
@@ -463,6 +474,8 @@ static void serve_call(struct jobs *jobs, struct operation *op)
     bool waits = waiters_join(op, job);
     assert(waits); /* to join the first job takes no memory */
     (void)waits;
+    if (is_of_turn(op))
+        turn_calls_began(jobs, op, job);
     if (!outcome->hardens)
         operation_drop_arguments(op);
 }

@@ -1,0 +1,116 @@
+#include "server/jobs/actors/turn_calls.h"
+
+#include <stdio.h>
+
+#include "server/jobs/accessors.h"
+#include "server/jobs/core/names.h"
+#include "server/jobs/operations/operation.h"
+#include "server/jobs/sched/scheduler.h"
+
+enum { TURNS_MOST = 64, WALK_WORK = 2 /* a turn; see jobs_worked() */ };
+
+/* Of its current attempt; NULL: none is out. */
+static struct attempt_turn *turn_of(const struct job *job)
+{
+    const struct message *m = job_message(job);
+    return m && job->attempt_task ? m->turns : NULL;
+}
+
+/* The turn that calls; NULL: it counts no more. */
+static struct attempt_turn *caller_of(struct jobs *jobs, const struct operation *op)
+{
+    const struct job *job = table_find(jobs_table(jobs), op->submission.caller);
+    struct attempt_turn *turn = job && job_is_open(job) ? turn_of(job) : NULL;
+    return turn && turn->attempt == op->submission.caller_attempt ? turn : NULL;
+}
+
+/* What its turn waits for; NULL: nothing. */
+static const struct job *called_by(struct jobs *jobs, const struct attempt_turn *turn)
+{
+    const struct job *job =
+        turn && turn->waits_for > 0 ? table_find(jobs_table(jobs), turn->waits_for) : NULL;
+    return job && job_is_open(job) && job_message(job) && job_message(job)->actor ? job : NULL;
+}
+
+static const struct job *head_of(const struct actor *a)
+{
+    return a && a->more ? a->more->head : NULL;
+}
+
+/* The job whose turn ends before this one begins, or has the same turn. */
+static const struct job *runs_before(const struct job *job)
+{
+    const struct message *m = job_message(job);
+    return m->reads ? job : head_of(m->actor);
+}
+
+static bool is_read(struct jobs *jobs, const struct job_spec *spec)
+{
+    const struct job_queue *q = table_queue_find(jobs_table(jobs), spec->method);
+    return q && q->method && method_actor(q->method) & ACTOR_READS;
+}
+
+/* The turns from the one that the call would wait for to the caller: how many; 0: it leads
+ * elsewhere. */
+static uint32_t walk(struct jobs *jobs, const struct operation *op, const struct job **path)
+{
+    const struct job_spec *spec = &op->submission.specs[0];
+    struct span tenant = spec->tenant.len > 0 ? spec->tenant : op->tenant;
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    const struct job *job =
+        is_read(jobs, spec) ? NULL : head_of(messages->find(messages->arg, tenant, spec->actor));
+    for (uint32_t count = 0; job && count < TURNS_MOST;) {
+        jobs_worked(jobs, WALK_WORK);
+        path[count++] = job;
+        if (job->id == op->submission.caller)
+            return count;
+        job = called_by(jobs, turn_of(job));
+        job = job ? runs_before(job) : NULL;
+    }
+    return 0;
+}
+
+/* "cart/42 calls order/7, which calls cart/42" */
+static void refuse_cycle(struct operation *op, const struct job *const *path, uint32_t count)
+{
+    char text[JOB_TEXT_MAX];
+    struct span name = message_actor(path[count - 1]);
+    size_t len = (size_t)snprintf(text, sizeof text, "%.*s", (int)name.len, (const char *)name.at);
+    for (uint32_t i = 0; i < count && len < sizeof text; i++) {
+        name = message_actor(path[i]);
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s calls %.*s",
+                                i > 0 ? ", which" : "", (int)name.len, (const char *)name.at);
+    }
+    operation_refuse(op, ERGON_E_DEADLOCK, "%s", text);
+}
+
+bool turn_calls_may(struct jobs *jobs, struct operation *op)
+{
+    const struct job *path[TURNS_MOST];
+    const struct attempt_turn *turn = caller_of(jobs, op);
+    uint32_t count = turn && !called_by(jobs, turn) ? walk(jobs, op, path) : 0;
+    if (!turn)
+        operation_refuse_plain(op, ERGON_E_FENCED);
+    else if (called_by(jobs, turn))
+        operation_refuse(op, ERGON_E_BUSY,
+                         "a turn has one call out at a time, and its last one has not ended");
+    else if (count > 0)
+        refuse_cycle(op, path, count);
+    else
+        return true;
+    return false;
+}
+
+void turn_calls_began(struct jobs *jobs, const struct operation *op, const struct job *called)
+{
+    struct attempt_turn *turn = caller_of(jobs, op);
+    if (turn)
+        turn->waits_for = called->id;
+}
+
+void turn_calls_dropped(struct jobs *jobs, const struct operation *op)
+{
+    struct attempt_turn *turn = caller_of(jobs, op);
+    if (turn)
+        turn->waits_for = 0;
+}

@@ -1,0 +1,161 @@
+/* Calls of turns: one at a time, and no cycle of turns that wait for each other. */
+#include "tests/support/jobs_actors.h"
+
+static void offer_node(struct jobs_world *w)
+{
+    static const char *const methods[] = {"node.run", "node.read", NULL};
+    struct actor_policy policy = usual;
+    policy.timeout = AO_S(100000);
+    offer(w, "node", &policy, methods);
+    w->room[POOL_OF_WORKERS] = 64;
+}
+
+static uint64_t begin(struct jobs_world *w, const char *name)
+{
+    uint64_t id = post(w, &TELL(name, "node.run"));
+    assert_true(is_out(w, id));
+    return id;
+}
+
+/* The turn of this job calls, with a spec that lasts as long as the operation. */
+static struct operation *call_with(struct jobs_world *w, uint64_t caller, struct job_spec *spec)
+{
+    struct operation *op = world_operation(w, &operation_actor_call);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    op->submission.caller = caller;
+    op->submission.caller_attempt = world_run_of(w, caller)->run.turn->attempt;
+    world_give(w, op);
+    jobs_world_settle(w);
+    return op;
+}
+
+static void is_refused(struct jobs_world *w, struct operation *op, enum ergon_error error,
+                       const char *text)
+{
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, error);
+    stage_holds(op->reply.text, text);
+}
+
+ACTOR_TEST(a_call_to_itself_is_refused)
+{
+    struct job_spec own = TELL("node/1", "node.run");
+    offer_node(w);
+    uint64_t a = begin(w, "node/1"), count = w->jobs->table.count;
+    is_refused(w, call_with(w, a, &own), ERGON_E_DEADLOCK, "node/1 calls node/1");
+    assert_int_equal(w->jobs->table.count, count);
+    answer(w, a, "\x01");
+}
+
+ACTOR_TEST(a_cycle_is_refused_as_it_is_closed)
+{
+    struct job_spec to_2 = TELL("node/2", "node.run"), to_3 = TELL("node/3", "node.run"),
+                    to_1 = TELL("node/1", "node.run");
+    offer_node(w);
+    uint64_t a = begin(w, "node/1"), b = begin(w, "node/2"), c = begin(w, "node/3");
+    struct operation *first = call_with(w, a, &to_2), *second = call_with(w, b, &to_3);
+    assert_false(world_answered(w, first) || world_answered(w, second));
+    is_refused(w, call_with(w, c, &to_1), ERGON_E_DEADLOCK,
+               "node/3 calls node/1, which calls node/2, which calls node/3");
+    answer(w, c, NULL); /* and all go on */
+    answer(w, w->jobs->table.last->id, NULL);
+    assert_true(world_answered(w, second));
+    answer(w, b, NULL);
+}
+
+ACTOR_TEST(reads_close_no_cycle)
+{
+    struct job_spec to_2 = TELL("node/2", "node.run"), back = TELL("node/1", "node.read");
+    offer_node(w);
+    uint64_t a = begin(w, "node/1"), b = begin(w, "node/2");
+    call_with(w, a, &to_2);
+    struct operation *op = call_with(w, b, &back);
+    uint64_t read = w->jobs->table.last->id;
+    assert_true(is_out(w, read));
+    struct job_spec again = TELL("node/2", "node.run"); /* but what a read calls does */
+    is_refused(w, call_with(w, read, &again), ERGON_E_DEADLOCK,
+               "node/1 calls node/2, which calls node/1");
+    answer(w, read, NULL);
+    assert_true(world_answered(w, op));
+}
+
+ACTOR_TEST(a_turn_has_one_call_out_at_a_time)
+{
+    struct job_spec to_2 = TELL("node/2", "node.run"), to_3 = TELL("node/3", "node.run");
+    offer_node(w);
+    uint64_t a = begin(w, "node/1");
+    struct operation *op = call_with(w, a, &to_2);
+    uint64_t called = w->jobs->table.last->id;
+    is_refused(w, call_with(w, a, &to_3), ERGON_E_BUSY, "one call out at a time");
+    answer(w, called, NULL);
+    assert_true(world_answered(w, op));
+    assert_false(world_answered(w, call_with(w, a, &to_3)));
+}
+
+ACTOR_TEST(an_attempt_that_counts_no_more_calls_nobody)
+{
+    struct job_spec to_2 = TELL("node/2", "node.run");
+    offer_node(w);
+    uint64_t a = begin(w, "node/1");
+    struct operation *op = world_operation(w, &operation_actor_call);
+    op->submission.specs = &to_2;
+    op->submission.count = 1;
+    op->submission.caller = a;
+    op->submission.caller_attempt = world_run_of(w, a)->run.turn->attempt;
+    world_lose(world_run_of(w, a), LOSS_IN_COMPANY, "gone");
+    jobs_world_settle(w);
+    world_give(w, op);
+    jobs_world_settle(w);
+    is_refused(w, op, ERGON_E_FENCED, "");
+}
+
+/* --- Random graphs --- */
+
+enum { NODES = 8, STEPS = 400 };
+
+/* Does the chain of calls from `from` lead to `to`? */
+static bool leads(const int *waits, int from, int to)
+{
+    for (int n = 0; from >= 0 && n <= NODES; n++, from = waits[from])
+        if (from == to)
+            return true;
+    return false;
+}
+
+/* Turns that run call at random; the ends of calls and of turns follow at random. */
+ACTOR_TEST(no_cycle_waits_and_no_call_without_one_is_refused)
+{
+    static struct job_spec specs[STEPS];
+    static char names[NODES][16];
+    uint64_t turns[NODES], calls[NODES];
+    int waits[NODES];
+    uint64_t random = 12345;
+    offer_node(w);
+    for (int i = 0; i < NODES; i++) {
+        snprintf(names[i], sizeof names[i], "node/%d", i);
+        turns[i] = begin(w, names[i]);
+        calls[i] = 0;
+        waits[i] = -1;
+    }
+    for (int step = 0; step < STEPS; step++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        int from = (int)(random >> 33) % NODES, to = (int)(random >> 43) % NODES;
+        if (waits[from] >= 0) { /* its call is given up */
+            world_cancel(w, world_job(w, calls[from]));
+            jobs_world_settle(w);
+            waits[from] = -1;
+            continue;
+        }
+        bool cycle = leads(waits, to, from);
+        specs[step] = TELL(names[to], "node.run");
+        struct operation *op = call_with(w, turns[from], &specs[step]);
+        assert_int_equal(world_answered(w, op), cycle);
+        if (cycle)
+            assert_int_equal(op->reply.error, ERGON_E_DEADLOCK);
+        else {
+            calls[from] = w->jobs->table.last->id;
+            waits[from] = to;
+        }
+    }
+}
