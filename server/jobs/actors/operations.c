@@ -240,10 +240,13 @@ static void answer_stage(struct operation *op, enum actor_stage stage)
 
 static void started(struct actor *a, struct operation *op)
 {
+    a->jobs++; /* without a state and a message it goes, but not before the answer */
     if (op->actor.reset)
         actor_set_state(a, NULL, 0);
     actor_start(a);
     answer_stage(op, actor_stage(a));
+    a->jobs--;
+    actor_settle(a);
 }
 
 static void serve_start(struct jobs *jobs, struct operation *op)
