@@ -38,6 +38,13 @@ sems() {
     ERGON_BUILD="$build" ERGON_ACQUISITIONS=${ERGON_ACQUISITIONS:-10000} "$python" tests/e2e/sem_killed_test.py
 }
 
+# Money that moves between actors, under kill -9 of the server and of their hosts: ERGON_KILLS says how often, ERGON_TRANSFERS and
+# ERGON_ACCOUNTS how much, ERGON_SEED of which random numbers.
+actors() {
+    ERGON_BUILD="$build" ERGON_ACCOUNTS=${ERGON_ACCOUNTS:-1000} ERGON_TRANSFERS=${ERGON_TRANSFERS:-100000} ERGON_KILLS=${ERGON_KILLS:-200} \
+        "$python" tests/e2e/actors_money_test.py
+}
+
 # A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.
 stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/prove.py; }
 
@@ -77,7 +84,7 @@ cluster() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/clust
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems stop attacks cluster tls models histories cluster-sim fuzz sim"
+all="damages kill cuts fleet sems actors stop attacks cluster tls models histories cluster-sim fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$(echo "$name" | tr - _)" ;;

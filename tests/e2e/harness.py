@@ -162,7 +162,11 @@ class Server:
         if url.startswith("unix://"):
             sock = socket.socket(socket.AF_UNIX)
             sock.settimeout(LIMIT)
-            sock.connect(url[len("unix://"):])
+            try:
+                sock.connect(url[len("unix://"):])
+            except OSError:
+                sock.close()
+                raise
             return Client(sock)
         host, port = url.split("://")[1].rsplit(":", 1)
         sock = socket.create_connection((host.strip("[]"), int(port)), timeout=LIMIT)

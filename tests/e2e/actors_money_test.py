@@ -1,0 +1,195 @@
+"""Money that moves between accounts, each an actor, as messages that they send each other, under kill -9 of the server and of
+their hosts: at each look the sum is what it was, and at the end each transfer is in both accounts once, in its sender's order.
+
+In short here; `./run prove actors` has 1,000 accounts, 100,000 transfers and 200 kills."""
+import glob
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import msgpack
+
+from harness import SOURCE, KeptTest, RemoteError, Server, eventually
+
+ACCOUNTS = int(os.environ.get("ERGON_ACCOUNTS", 10))
+TRANSFERS = int(os.environ.get("ERGON_TRANSFERS", 160))
+KILLS = int(os.environ.get("ERGON_KILLS", 2))
+SEED = int(os.environ.get("ERGON_SEED", 1))
+CLIENTS, HOSTS, OPENED = 16, 2, 1000
+ENDED = ("done", "failed", "cancelled", "expired", "dead")
+
+HOST = '''
+import sys
+sys.path.insert(0, sys.argv[1])
+import ergon_client
+
+class Account(ergon_client.Actor):
+    """A transfer is [client, number, cents]: `give` takes the cents out and sends them to another account, which takes them or,
+    each seventh, sends them back."""
+    reads = {"sum"}
+    messages, state_max = 100000, 1 << 20
+
+    def open(self, cents):
+        self.state = {"cents": cents, "sent": [], "got": [], "again": []}
+
+    def give(self, to, transfer):
+        self.state["sent"].append(transfer)
+        if self.state["cents"] < transfer[2]:
+            self.state["again"].append(transfer)
+            return
+        self.state["cents"] -= transfer[2]
+        self.tell(to, "take", self.name, transfer)
+
+    def take(self, giver, transfer):
+        if transfer[1] % 7 == 0:
+            self.tell(giver, "back", transfer)
+            return
+        self.state["cents"] += transfer[2]
+        self.state["got"].append(transfer)
+
+    def back(self, transfer):
+        self.state["cents"] += transfer[2]
+        self.state["again"].append(transfer)
+
+    def sum(self):
+        return self.state["cents"]
+
+while True:
+    try:
+        with ergon_client.Client(sys.argv[2]) as ergon:
+            ergon.work(actors={"account": Account}, slots=16)
+    except ergon_client.Unreachable:  # it began while there was no server
+        pass
+'''
+
+
+class Money(KeptTest):
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(SEED)
+        self.program = os.path.join(self.folder, "host.py")
+        with open(self.program, "w") as f:
+            f.write(HOST)
+        self.hosts = []
+        self.told = [0] * CLIENTS  # transfers that are on disk
+        self.over = threading.Event()
+        self.addCleanup(self.stop_hosts)
+        self.addCleanup(self.over.set)
+
+    def start(self):
+        self.server = Server("--store", os.path.join(self.folder, "tasks.db"), listen=(self.url,))
+
+    # --- Hosts ---
+
+    def start_host(self):
+        self.hosts.append(subprocess.Popen([sys.executable, self.program, os.path.join(SOURCE, "clients", "python"), self.url]))
+
+    def kill_host(self):
+        host = self.hosts.pop(0)
+        host.kill()
+        host.wait()
+
+    def stop_hosts(self):
+        while self.hosts:
+            self.kill_host()
+
+    # --- Clients ---
+
+    def give(self, number, plan):
+        """Sends its transfers one after another; each until it is on disk, whatever becomes of the connection."""
+        client = None
+        for n, (giver, to, cents) in enumerate(plan):
+            while not self.over.is_set():
+                try:
+                    client = client or self.server.connect()
+                    client.call("actor.tell", giver, "give", [to, [number, n, cents]], {"key": f"{number}.{n}", "keep": "1h"})
+                    break
+                except (OSError, EOFError, RemoteError, AssertionError, ValueError):
+                    if client:
+                        client.close()
+                    client = None
+                    time.sleep(0.02)
+            self.told[number] = n + 1
+        if client:
+            client.close()
+
+    def plans(self):
+        names = [f"account/{n}" for n in range(ACCOUNTS)]
+        return [[(*self.random.sample(names, 2), self.random.randrange(1, 50)) for _ in range(TRANSFERS // CLIENTS)] for _ in range(CLIENTS)]
+
+    # --- Looks ---
+
+    def look(self):
+        """The sum in a copy of the files as the dead server left them: of the accounts, and of what is on its way."""
+        folder = os.path.join(self.folder, "look")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        for path in glob.glob(os.path.join(self.folder, "tasks.db*")):
+            if not path.endswith("-shm"):
+                shutil.copy(path, folder)
+        with sqlite3.connect(os.path.join(folder, "tasks.db")) as file:
+            states = [msgpack.unpackb(s) for (s,) in file.execute("SELECT state FROM actor_states")]
+            ways = [msgpack.unpackb(p)[-1] for p, in file.execute(
+                f"SELECT params FROM tasks WHERE method IN ('account.take', 'account.back') AND state NOT IN {ENDED}")]
+        file.close()
+        self.assertEqual(len(states), ACCOUNTS)
+        self.assertEqual(sum(s["cents"] for s in states) + sum(t[2] for t in ways), ACCOUNTS * OPENED)
+
+    def check_accounts(self, client, plans):
+        states = {f"account/{n}": client.call("actor.get", f"account/{n}", {"state": True})["state"] for n in range(ACCOUNTS)}
+        self.assertEqual(sum(s["cents"] for s in states.values()), ACCOUNTS * OPENED)
+        sent, got, again = ({name: [tuple(t) for t in s[kind]] for name, s in states.items()} for kind in ("sent", "got", "again"))
+        for number, plan in enumerate(plans):
+            for name in states:
+                numbers = [n for c, n, _ in sent[name] if c == number]
+                self.assertEqual(numbers, sorted(numbers), "the order of a sender")
+            for n, (giver, to, cents) in enumerate(plan):
+                transfer = (number, n, cents)
+                self.assertEqual(sent[giver].count(transfer), 1, transfer)
+                self.assertEqual(got[to].count(transfer) + again[giver].count(transfer), 1, transfer)
+        self.assertEqual(sum(map(len, sent.values())), sum(map(len, plans)))
+        self.assertEqual(sum(map(len, got.values())) + sum(map(len, again.values())), sum(map(len, plans)))
+
+    def is_quiet(self, client):
+        states = client.call("server.info")["kept"]["states"]
+        return not any(count for state, count in states.items() if state not in ENDED)
+
+    def test_the_sum_stays(self):
+        self.start()
+        for _ in range(HOSTS):
+            self.start_host()
+        client = self.server.connect()
+        eventually(lambda: "account" in [t["type"] for t in client.call("actor.types")], "a host is there")
+        for n in range(ACCOUNTS):
+            client.call("actor.call", f"account/{n}", "open", [OPENED])
+        client.close()
+        plans = self.plans()
+        threads = [threading.Thread(target=self.give, args=(n, plan)) for n, plan in enumerate(plans)]
+        for thread in threads:
+            thread.start()
+        total = sum(map(len, plans))
+        for kill in range(KILLS):
+            mark = total * (kill + 1) // (KILLS + 1)
+            eventually(lambda: sum(self.told) >= mark, "transfers")
+            self.kill_host()
+            self.server.discard()
+            self.look()
+            self.start()
+            self.start_host()
+        for thread in threads:
+            thread.join()
+        client = self.server.connect()
+        self.addCleanup(client.close)
+        eventually(lambda: self.is_quiet(client), "all have arrived")
+        self.check_accounts(client, plans)
+        self.assertTrue(client.call("server.audit")["balanced"])
+
+
+if __name__ == "__main__":
+    unittest.main()
