@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "proto/reader.h"
+#include "sim/actors.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/crons.h"
@@ -649,6 +650,24 @@ const struct sim_deed_row sim_deeds[] = {
     {"sem.revoke", sim_revoke_sem},
     {"event.set", set_event},
     {"event.wait", wait_for_event},
+    {"actor.call", sim_call_actor},
+    {"actor.call", sim_give},
+    {"actor.call", sim_read_actor},
+    {"actor.call", sim_start_ticker},
+    {"actor.tell", sim_tell_actor},
+    {"actor.get", sim_get_actor},
+    {"actor.explain", sim_explain_actor},
+    {"actor.list", sim_list_actors},
+    {"actor.types", sim_actor_types},
+    {"actor.stop", sim_stop_actor},
+    {"actor.start", sim_start_actor},
+    {"actor.wake", sim_wake_actor},
+    {"actor.drop", sim_drop_actor},
+    {"counter.add", NULL}, /* actor.call sends these */
+    {"counter.give", NULL},
+    {"counter.get", NULL},
+    {"ticker.start", NULL},
+    {"ticker.step", NULL}, /* nobody does */
     {"worker.list", workers},
     {"worker.register", NULL}, /* worker.c */
     {"worker.quiet", NULL},
