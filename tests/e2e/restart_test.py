@@ -27,6 +27,8 @@ OTHERS = {
     "in memory only: a reader is told of the restart": "task.events",
     "waits for the store, so it is asked afterwards only": "server.audit",
     "in memory only: proto/PROTOCOL.md": "event.set event.wait",
+    "of what workers and modules offer now, and of what is in memory": "actor.types actor.list",
+    "of a message: actor.call and actor.tell send these": "counter.add counter.give counter.get ticker.start ticker.step",
 }
 
 # What may differ afterwards, and why: of a path of what was asked, as shell patterns have it.
@@ -34,6 +36,7 @@ MAY_DIFFER = {
     "*bytes": "room that memory has, and history that is read when it is asked for",
     **{f"queue.*/{name}": "counted since the start" for name in FLEETING},
     "task.explain/*/text": "it has times that pass",
+    "actor.*/*/resident": "it is read when somebody asks",
     "queue.explain/*/executors/*": "of the process",
     "sem.explain/*/holders/*/connected": "the connection is lost",
     "sem.explain/*/holders/*/grace_ms": "and so its grace runs",
@@ -88,6 +91,12 @@ def whole(_):
     return [[]]
 
 
+@asked("actor.get")
+@asked("actor.explain")
+def each_actor(world):
+    return [[name] for name in world.actors]
+
+
 @asked("queue.explain")
 def explain_queues(world):
     return [[method] for method in world.queues]
@@ -124,6 +133,7 @@ class World:
 
     def __init__(self):
         self.client, self.ids, self.queues, self.semaphores, self.holds, self.calls = None, [], set(), set(), [], 0
+        self.actors = set()
 
     def call(self, method, *params):
         """Behind a change that nothing shows, and whose write takes SYNC_MS."""
@@ -143,6 +153,11 @@ class World:
         task = self.submit(*params, **options)
         self.call("task.wait", task)
         return task
+
+    def told(self, actor, method, *params):
+        """A message that has run; it and its queue stay."""
+        self.ids.append(self.call("actor.tell", actor, method, list(params), {"keep": "9h"})["id"])
+        self.call("task.wait", self.ids[-1])
 
     def written(self):
         """What came before is on disk: the audit asks the store."""
@@ -345,6 +360,47 @@ def what_is_held_is_taken_back(w):
 @deed("sem.resume")
 def what_a_lost_connection_held_is_resumed(w):
     w.call("sem.resume", "lathe", w.holds[0]["hold"])
+
+
+@deed("actor.call")
+def an_actor_gets_a_state(w):
+    w.actors |= {"counter/a", "counter/b"}
+    w.call("actor.call", "counter/a", "add", [5])
+    for name in "counter/a", "counter/b":
+        w.told(name, "add", 5)
+
+
+@deed("actor.stop")
+def an_actor_is_stopped(w):
+    w.call("actor.stop", "counter/a", {"reason": "sold out"})
+
+
+@deed("actor.tell")
+def a_message_waits_at_an_actor(w):
+    w.ids.append(w.call("actor.tell", "counter/a", "add", [1], {"keep": "9h"})["id"])
+
+
+@deed("actor.start")
+def an_actor_is_started(w):
+    w.call("actor.stop", "counter/b")
+    w.call("actor.start", "counter/b", {"reset": True})
+
+
+@deed("actor.wake")
+def a_step_sleeps(w):
+    w.actors.add("ticker/t")
+    w.told("ticker/t", "start", 9, "9h")
+    eventually(lambda: w.client.call("actor.get", "ticker/t")["next"], "it sleeps")
+    w.call("actor.wake", "ticker/t")
+    eventually(lambda: w.client.call("actor.get", "ticker/t")["next"], "it sleeps again")
+    w.written()
+
+
+@deed("actor.drop")
+def an_actor_is_dropped(w):
+    w.told("counter/gone", "add", 1)
+    w.call("actor.drop", "counter/gone")
+    w.written()
 
 
 class Restart(KeptTest):

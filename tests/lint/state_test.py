@@ -26,9 +26,8 @@ STATE = {
             LINK: "prev next list all_prev all_next open_prev open_next by_id id_next next_effect queue "
                   "tenant waits timer",
             CACHE: "body_len level reason ready until arrival effects",
-            UNDER_WAY: "attempt_task places orphans pending looks ending save_error",
-            FILE: "row_attempt saved_attempt row saved counted",
-            FLEETING: "is_message",
+            UNDER_WAY: "attempt_task places orphans pending looks ending save_error is_held",
+            FILE: "row_attempt saved_attempt row saved counted is_message",
             "a_submission_that_waits": "id body more created params_len timeout retries priority durable deadline "
                                        "deadline_at",
             "a_submission_with_a_time": "due",

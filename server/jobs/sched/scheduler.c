@@ -41,7 +41,9 @@ static enum job_reason why_later(const struct job *job)
         return JOB_WHY_LOST;
     if (asked_to_come_again(job))
         return JOB_WHY_AGAIN;
-    return job->failures ? JOB_WHY_RETRY : JOB_WHY_DELAY;
+    if (job->failures)
+        return JOB_WHY_RETRY;
+    return job_is_quiet(job) ? JOB_WHY_SLEEP : JOB_WHY_DELAY;
 }
 
 void job_schedule(struct scheduler *s, struct job *job, bool front)
