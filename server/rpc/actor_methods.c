@@ -1,4 +1,5 @@
 /* The namespace actor.*. */
+#include "base/utf8.h"
 #include "proto/job_options.h"
 #include "server/jobs/actors/actors.h"
 #include "server/rpc/read_spec.h"
@@ -63,6 +64,11 @@ static bool read_reason(struct reader *r, void *out)
     return read_text(r, reason) && reason->len < TURN_TEXT_MAX;
 }
 
+static bool is_actor(struct span name)
+{
+    return actor_type_of_name(name).len > 0 && utf8_is_name(name, ACTOR_NAME_MAX);
+}
+
 enum { OWN_MOST = 1 };
 
 /* [actor, {tenant, and `own`}] */
@@ -85,6 +91,10 @@ static void serve_one(struct rpc_request *rq, const struct operation_class *cls,
     bool good = jr.count >= 1 && jr.count <= 2 && option_name(&jr.r, &a->name);
     if (!good)
         rpc_refuse_params(rq, RPC_EXPECTS_NAME);
+    else if (!(good = is_actor(a->name)))
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS,
+                   "an actor has a name TYPE/KEY of at most %d bytes of UTF-8 without U+0000",
+                   ACTOR_NAME_MAX);
     if (good && (jr.count == 1 || rpc_read_options(rq, &jr.r, options, own ? 2 : 1)))
         job_request_send(&jr, false);
     else

@@ -98,6 +98,19 @@ class Modules(ActorsTest):
         for method, options in (("counter.add", {}), ("counter.add", {"actor": "ticker/1"}), ("echo", {"actor": "counter/1"})):
             self.assertEqual(self.code("cron.put", "wrong", "@daily", method, [], options), "BAD_PARAMS", (method, options))
         self.assertEqual(self.client.call("cron.put", "right", "@daily", "counter.add", [1], {"actor": "counter/cron"})["name"], "right")
+        for method in ("get", "explain", "start", "stop", "wake", "drop"):
+            for name in ("counter", "/", "counter/", "/1", "counter/" + "x" * 200):
+                self.assertEqual(self.code("actor." + method, name), "BAD_PARAMS", (method, name))
+        self.client.call("actor.call", "counter/held", "add", [1])
+        self.client.call("actor.stop", "counter/held")
+        waits, more = (self.client.call("actor.tell", "counter/held", "add", [1])["id"] for _ in range(2))
+        for task in waits, more:
+            self.assertEqual(self.code("task.change", task, {"delay": "1h"}), "BAD_PARAMS")
+        later = self.client.call("actor.tell", "counter/held", "add", [1], {"delay": "1h"})["id"]
+        self.client.call("task.change", later, {"delay": "2h"})
+        for options in {}, {"key": "k"}:
+            self.assertEqual(self.code("actor.call", "counter/held", "add", [1], options), "STOPPED")
+        self.client.call("actor.drop", "counter/held")
         self.assertEqual(self.code("actor.get", "counter/never"), "NOT_FOUND")
         self.assertEqual(self.client.call("actor.list", {"prefix": "counter/never"})["actors"], [])
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/siphash.h"
 #include "server/jobs/actors/failures.h"
 #include "server/jobs/core/names.h"
@@ -65,13 +66,18 @@ static void weigh(struct actor *a, size_t now)
 
 /* --- Idle actors --- */
 
+static ao_time goes_at(const struct actor *a)
+{
+    return clock_after(a->since, a->type->policy.idle);
+}
+
 void actors_await(struct actor_type *type)
 {
     if (ao_current() == &type->timer)
         return;
     ao_deactivate(&type->timer);
     if (type->first)
-        ao_sleep_until(&type->timer, type->first->since + type->policy.idle);
+        ao_sleep_until(&type->timer, goes_at(type->first));
 }
 
 static void remove_idle(struct actor *a);
@@ -96,14 +102,14 @@ static enum ao_verdict idle_step(struct ao *self)
     enum { BUDGET = 256 };
     struct actor_type *type = ao_of(self, struct actor_type, timer);
     ao_time now = table_now(jobs_table(type->actors->jobs));
-    for (int budget = BUDGET; type->first && type->first->since + type->policy.idle <= now;)
+    for (int budget = BUDGET; type->first && goes_at(type->first) <= now;)
         if (budget-- == 0)
             return AO_AGAIN;
         else
             leave_memory(type->first);
     if (!type->first)
         return AO_DONE;
-    ao_sleep_until(self, type->first->since + type->policy.idle);
+    ao_sleep_until(self, goes_at(type->first));
     return AO_PARK;
 }
 
@@ -215,11 +221,12 @@ static void count_active(struct actor *a)
     }
 }
 
+/* `bytes`: a message has its place, though it is in no list while its end is written. */
 static bool needs_more(const struct actor *a, const struct actor_more *more)
 {
-    return more->head || more->waiting.count > 0 || more->step || more->is_listed ||
-           more->out > 0 || more->stopped || more->turn || more->act || more->ops ||
-           more->reads.count > 0 || more->again || a->residence == ACTOR_COMES;
+    return more->head || more->bytes > 0 || more->waiting.count > 0 || more->step ||
+           more->is_listed || more->out > 0 || more->stopped || more->turn || more->act ||
+           more->ops || more->reads.count > 0 || more->again || a->residence == ACTOR_COMES;
 }
 
 bool actor_is_there(const struct actor *a)

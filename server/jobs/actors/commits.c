@@ -373,6 +373,8 @@ static void turn_taken(struct actor *a)
         actor_stop_as(a, w->act.stopped, table_wall(scheduler_of(a)->table));
         w->act.stopped = NULL;
     }
+    if (job && job_message(job)->is_step && job_is(job, JOB_ENDING))
+        job = NULL; /* it was cancelled meanwhile */
     if (job && job_message(job)->is_step) {
         a->more->turn = NULL; /* so that it may join again */
         step_goes_on(a, job, c);

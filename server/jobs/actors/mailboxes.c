@@ -42,6 +42,15 @@ void mailbox_place(struct actor *a, struct job *job)
     job_list_push(&more->waiting, job);
 }
 
+void mailbox_take_back(struct actor *a, struct job *job)
+{
+    struct actor_more *more = a->more;
+    if (!more->head && more->waiting.count == 0)
+        more->head = job;
+    else
+        job_list_insert(&more->waiting, job, NULL);
+}
+
 void mailbox_go_on(struct actor *a)
 {
     struct job *job;

@@ -43,7 +43,7 @@ static const void *find(void *arg, struct span tenant, struct span name)
 /* --- A new message --- */
 
 #define REFUSE(error, ...) (snprintf(text, size, __VA_ARGS__), (error))
-#define SHOWN(s)           (int)((s).len < 80 ? (s).len : 80), (const char *)(s).at
+#define SHOWN(s)           (int)utf8_cut(s, 80).len, (const char *)(s).at
 
 /* May this method be sent to this actor? */
 static enum ergon_error fits(void *arg, const struct method *m, const struct job_spec *spec,
@@ -109,13 +109,14 @@ static enum ergon_error check_options(const struct actors *actors, struct job *j
     return ERGON_OK;
 }
 
-/* A message with a time has no place yet, and comes in when it is due. */
+/* A message with a time has no place yet, and comes in when it is due.  Steps count for none. */
 static enum ergon_error check_room(const struct actor *a, const struct job *job, char *text,
                                    size_t size)
 {
     const struct actor_more *more = a->more;
     const struct actor_policy *policy = &a->type->policy;
-    uint32_t count = more ? more->waiting.count + (more->head != NULL) : 0;
+    bool steps = more && more->step && job_message(more->step)->placed;
+    uint32_t count = more ? more->waiting.count + (more->head != NULL) - steps : 0;
     uint64_t bytes = more ? more->bytes : 0;
     if (count >= policy->messages)
         return REFUSE(ERGON_E_BUSY,
@@ -152,7 +153,7 @@ static void fill(struct job *job, const struct job_spec *spec, struct actor *a)
     if (!said(spec, JOB_OPTION_timeout))
         job->timeout = type->policy.timeout;
     if (!said(spec, JOB_OPTION_retries))
-        job->retries = m->calls ? type->policy.call_retries : type->policy.retries;
+        job->retries = spec->answers ? type->policy.call_retries : type->policy.retries;
     if (!job->more)
         return;
     if (!said(spec, JOB_OPTION_backoff))
@@ -177,10 +178,11 @@ static enum ergon_error made(void *arg, struct job *job, const struct job_spec *
         return REFUSE(why.error, "%s", why.text);
     fill(job, spec, a); /* so that it goes with the job, if nothing else keeps it */
     actor_settle(a);
-    if (a->more && a->more->stopped && (spec->calls || job_message(job)->reads))
+    if (a->more && a->more->stopped && (spec->answers || job_message(job)->reads))
         return REFUSE(ERGON_E_STOPPED, "%.*s is stopped: %s", SHOWN(actor_name(a)),
                       a->more->stopped);
-    return job_message(job)->reads || job->due > 0 ? ERGON_OK : check_room(a, job, text, size);
+    bool fits = job_message(job)->reads || job_message(job)->is_step || job->due > 0;
+    return fits ? ERGON_OK : check_room(a, job, text, size);
 }
 
 static void forgotten(void *arg, struct job *job)
@@ -293,7 +295,7 @@ static bool joins(void *arg, struct job *job)
     if (!m->placed)
         mailbox_place(a, job);
     else if (more->head != job && !job->list) /* it was taken out, and goes back */
-        job_list_insert(&more->waiting, job, NULL);
+        mailbox_take_back(a, job);
     if (!m->is_step && a->residence == ACTOR_HERE)
         steps_want(a, 0);
     actor_settle(a);
@@ -336,8 +338,11 @@ static struct attempt_turn *begins(void *arg, struct job *job)
 {
     struct message *m = message_of(job);
     struct actor *a = m->actor;
-    struct attempt_turn *turn = turn_new(actor_name(a), a->state);
+    /* A read that was long in its queue may find that the actor has left memory: it loads it. */
+    bool is_here = a->residence == ACTOR_HERE;
+    struct attempt_turn *turn = is_here ? turn_new(actor_name(a), a->state) : NULL;
     (void)arg;
+    assert(is_here || m->reads);
     m->given = turn != NULL;
     if (!turn)
         return NULL;

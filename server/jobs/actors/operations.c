@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/figure.h"
+#include "base/utf8.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/commits.h"
@@ -188,10 +189,16 @@ static void explain(const struct actor *a, struct explanation *e)
     if (more && more->stopped) {
         e->reason = "stopped";
         snprintf(e->text, sizeof e->text,
-                 "%.*s is stopped: %.100s; %" PRIu32 " messages wait.  To go on: actor.start",
-                 (int)a->name_len, (const char *)a->name, more->stopped, waiting_of(a));
+                 "%.*s is stopped: %.*s; %" PRIu32 " messages wait.  To go on: actor.start",
+                 (int)a->name_len, (const char *)a->name,
+                 (int)utf8_cut(span_text(more->stopped), 100).len, more->stopped, waiting_of(a));
     } else if (more && more->head) {
         explain_head(a, more->head, e);
+    } else if (more && more->out > 0) {
+        e->reason = job_reason_name(JOB_WHY_OVERRUN);
+        snprintf(e->text, sizeof e->text,
+                 "%.*s is active: an attempt that was given up has not returned", (int)a->name_len,
+                 (const char *)a->name);
     } else {
         explain_rest(a, e);
     }
@@ -238,6 +245,12 @@ static void answer_stage(struct operation *op, enum actor_stage stage)
     operation_finish(op);
 }
 
+/* Its row has to be written first; also of one whose type ceased to be durable a moment ago. */
+static bool is_written(const struct actor *a)
+{
+    return actor_is_durable(a) || (a->more && (a->more->turn || a->more->act));
+}
+
 static void started(struct actor *a, struct operation *op)
 {
     a->jobs++; /* without a state and a message it goes, but not before the answer */
@@ -255,7 +268,7 @@ static void serve_start(struct jobs *jobs, struct operation *op)
     if (!a)
         return;
     bool changes = op->actor.reset || (a->more && a->more->stopped);
-    if (!actor_is_durable(a) || !changes)
+    if (!is_written(a) || !changes)
         started(a, op);
     else if (commits_may_act(a, op))
         commits_act(a, &(struct actor_act){
@@ -286,7 +299,7 @@ static void serve_stop(struct jobs *jobs, struct operation *op)
         return;
     if (reason.len == 0)
         reason = span_text("by actor.stop");
-    if (actor_is_durable(a))
+    if (is_written(a))
         stop_durable(a, op, reason);
     else if (actor_stop(a, reason))
         answer_stage(op, ACTOR_STOPPED);
@@ -321,7 +334,7 @@ static void serve_drop(struct jobs *jobs, struct operation *op)
     struct actor *a = find(jobs, op);
     if (!a)
         return;
-    if (!actor_is_durable(a))
+    if (!is_written(a))
         dropped(a, op);
     else if (commits_may_act(a, op))
         commits_act(a, &(struct actor_act){.op = op, .done = dropped, .removes = true});

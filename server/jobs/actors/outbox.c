@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "server/jobs/actors/outbox.h"
 
 #include <stdio.h>
@@ -72,8 +73,8 @@ static void name_it(const struct turn_message *m, struct refusal *why)
     char text[sizeof why->text];
     struct span to = m->to.len > 0 ? m->to : span_text("a task");
     int len = snprintf(text, sizeof text, "%.*s for %.*s, which the turn sends, is refused: %s",
-                       (int)(m->method.len < 40 ? m->method.len : 40), (const char *)m->method.at,
-                       (int)(to.len < 60 ? to.len : 60), (const char *)to.at, why->text);
+                       (int)utf8_cut(m->method, 40).len, (const char *)m->method.at,
+                       (int)utf8_cut(to, 60).len, (const char *)to.at, why->text);
     if (len > 0)
         refusal_set(why, why->error, text);
 }

@@ -84,6 +84,14 @@ static void refuse_cycle(struct operation *op, const struct job *const *path, ui
     operation_refuse(op, ERGON_E_DEADLOCK, "%s", text);
 }
 
+bool turn_calls_counts(struct jobs *jobs, struct operation *op)
+{
+    bool counts = caller_of(jobs, op) != NULL;
+    if (!counts)
+        operation_refuse_plain(op, ERGON_E_FENCED);
+    return counts;
+}
+
 bool turn_calls_may(struct jobs *jobs, struct operation *op)
 {
     const struct job *path[TURNS_MOST];

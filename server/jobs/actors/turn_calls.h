@@ -12,6 +12,9 @@
 
 /* All of these are for an operation with a `caller`. */
 
+/* Before its message is submitted, which is no call.  False, and the operation is refused FENCED:
+ * the attempt is not the current one. */
+bool turn_calls_counts(struct jobs *jobs, struct operation *op);
 /* Before its call is submitted.  False, and the
  * operation is refused: FENCED (the attempt is not the current one), BUSY (the last call of the
  * turn has not ended), DEADLOCK. */

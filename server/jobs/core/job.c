@@ -119,10 +119,13 @@ struct job_more *job_more(struct job *job)
     struct job_spec plain;
     if (job->more)
         return job->more;
+    struct job_policy policy = job_policy(job);
     job->more = calloc(1, sizeof *job->more);
     job_spec_init(&plain);
-    if (job->more)
-        job_more_set(job->more, &plain);
+    if (!job->more)
+        return NULL;
+    job_more_set(job->more, &plain);
+    job->more->policy = policy; /* of a message that of its type */
     return job->more;
 }
 

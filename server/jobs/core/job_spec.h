@@ -42,7 +42,8 @@ struct job_spec {
     JOB_POLICY_MEMBERS
     uint8_t priority; /* 9 goes first */
     uint8_t durable;  /* enum job_durable */
-    bool calls;       /* somebody waits for the result, and it ends with its last caller */
+    bool answers;     /* somebody waits for the result */
+    bool calls;       /* likewise, and it ends with its last caller */
     uint32_t said;    /* options that were given: bits by enum job_option_id; of messages alone */
     struct trace_context traceparent; /* of the submitter, or none */
     struct span tracestate;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/life/change.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/retention.h"
@@ -107,7 +108,8 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
             id_text(job->id, id), job_state_names[job->state]);
         return;
     }
-    assert(job_is_open(job) && job->failures == 0);
+    /* A message may have ended at once: a read of an actor that is stopped. */
+    assert((job_is_open(job) || job->is_message) && job->failures == 0);
     pack_init(p);
     pack_map(p, 2);
     pack_key_str(p, "id", id_text(job->id, id));
@@ -201,6 +203,12 @@ static bool may_change(struct jobs *jobs, struct operation *op, const struct job
     return !durable_is_awaited(job->durable) || sync_possible(jobs, op);
 }
 
+/* Messages keep their places: those behind it would wait for its time, too. */
+static bool has_place(const struct job *job)
+{
+    return job->is_message && job_message(job)->placed;
+}
+
 /* Takes back a job that was given to an executor and has not begun, so that it waits as before.
  * False: the job does not wait. */
 static bool take_back(struct jobs *jobs, struct job *job)
@@ -221,6 +229,11 @@ static void serve_change(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_BAD_PARAMS,
                          "task %s is %s: only a task that waits can be changed",
                          id_text(job->id, id), job_state_names[job->state]);
+    } else if (op->change.change.timed && has_place(job)) {
+        operation_refuse(op, ERGON_E_BAD_PARAMS,
+                         "task %s has its place in the mailbox of its actor: it can be cancelled, "
+                         "but has no time any more",
+                         id_text(job->id, id));
     } else if (may_change(jobs, op, job)) {
         job_change(jobs_scheduler(jobs), job, &op->change.change);
         answer_change(jobs, op, job, true);

@@ -300,6 +300,9 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
     uint32_t begun = jobs_work(jobs);
     if (!op->begun && !submission_begin(op))
         return true;
+    if (!op->begun && op->cls == &operation_actor_tell && s->caller > 0 &&
+        !turn_calls_counts(jobs, op))
+        return true;
     op->begun = true;
     while (s->taken < s->count && jobs_work(jobs) - begun < TURN_WORK)
         take_next(jobs, op);
@@ -456,6 +459,7 @@ static void serve_call(struct jobs *jobs, struct operation *op)
         return;
     if (is_of_turn(op) && !turn_calls_may(jobs, op))
         return;
+    op->submission.specs[0].answers = true;
     op->submission.specs[0].calls = op->submission.specs[0].key.len == 0;
     struct job *job = submission_take(jobs, op, 0);
     const struct submission_outcome *outcome = &op->submission.outcomes[0];
