@@ -1,9 +1,9 @@
-#include "base/utf8.h"
 #include "server/jobs/actors/outbox.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "proto/job_options.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/jobs.h"

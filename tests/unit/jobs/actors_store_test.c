@@ -71,6 +71,7 @@ static struct operation *call(struct jobs_world *w, const char *to, const char *
     *spec = TELL(to, method, .calls = true);
     op->submission.specs = spec;
     op->submission.count = 1;
+    op->submission.caller = 0;
     world_give(w, op);
     return op;
 }
@@ -485,6 +486,25 @@ KEPT_TEST(a_stop_and_a_turn_are_written_one_after_the_other)
     stage_balances(w);
 }
 
+KEPT_TEST(a_message_keeps_its_place_while_its_end_is_written)
+{
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    call(w, "cart/1", "cart.add");
+    commit(w);
+    uint64_t a = post(w, &TELL("cart/1", "cart.add", .durable = DURABLE_FSYNC, .keep = AO_S(3600)));
+    is_waiting(w, a, JOB_WHY_ACTOR);
+    assert_true(world_cancel(w, world_job(w, a)));
+    answer_only(w, out_of(w, "cart.add"), NULL); /* the mailbox is empty, but for that one */
+    assert_true(actor_of(w, "cart/1")->more->bytes > 0);
+    commit(w);
+    assert_int_equal(world_state(w, a), JOB_CANCELLED);
+    assert_true(world_retry(w, world_job(w, a)));
+    jobs_world_pass(w, AO_MS(20));
+    answer(w, a, "\x02");
+    has_row(w, "cart/1", "\x02", 2);
+    stage_balances(w);
+}
 KEPT_TEST(a_drop_waits_for_a_turn_that_is_under_way)
 {
     offer_usual(w);

@@ -198,7 +198,7 @@ ACTOR_TEST(a_stopped_actor_keeps_messages_and_refuses_calls)
     struct submitted done;
     offer_usual(w);
     uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
-    uint64_t call = post(w, &TELL("cart/1", "cart.add", .calls = true));
+    uint64_t call = post(w, &TELL("cart/1", "cart.add", .answers = true, .calls = true));
     assert_true(stop(w, "cart/1"));
     assert_true(is_out(w, a)); /* it goes on */
     is_waiting(w, b, JOB_WHY_ACTOR);
@@ -206,9 +206,9 @@ ACTOR_TEST(a_stopped_actor_keeps_messages_and_refuses_calls)
     answer(w, a, "\x01");
     is_waiting(w, b, JOB_WHY_STOPPED);
     assert_int_equal(actor_stage(actor_of(w, "cart/1")), ACTOR_STOPPED);
-    assert_int_equal(
-        world_submit(w, &TELL("cart/1", "cart.add", .calls = true), &done, text, sizeof text),
-        ERGON_E_STOPPED);
+    assert_int_equal(world_submit(w, &TELL("cart/1", "cart.add", .answers = true, .calls = true),
+                                  &done, text, sizeof text),
+                     ERGON_E_STOPPED);
     assert_string_equal(text, "cart/1 is stopped: why not");
     assert_int_equal(world_submit(w, &TELL("cart/1", "cart.read"), &done, text, sizeof text),
                      ERGON_E_STOPPED);
