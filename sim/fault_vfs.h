@@ -15,7 +15,7 @@
 /* Tests try one in so many moments of a disk.  Under a sanitizer a test takes up to ten times as
  * long, and the races and the code that it looks for do not depend on the moment. */
 #ifdef __SANITIZE_THREAD__
-enum { FAULT_STRIDE = 40 };
+enum { FAULT_STRIDE = 20 };
 #elif defined(__SANITIZE_ADDRESS__)
 enum { FAULT_STRIDE = 3 };
 #else
