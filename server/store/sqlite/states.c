@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "server/store/chunk.h"
 #include "server/store/sqlite/row_sqlite.h"
@@ -42,16 +43,16 @@ _Static_assert(END + 1 == STATES_STATEMENTS, "each has a place");
 #define KEY   "type, key, tenant"
 #define F_KEY "f.type, f.key, f.tenant"
 
-/* %1$s: the columns of `actors`; %2$s: the same, of `t`; %3$s: the same without blobs. */
+/* @1: the columns of `actors`; @2: the same, of `t`; @3: the same without blobs. */
 static const char *const texts[STATES_STATEMENTS] = {
     [NOTE] = "REPLACE INTO fresh (" KEY ", seq) VALUES (?1, ?2, ?3, ?4)",
-    [GET_FRESH] = "SELECT %2$s, t.seq, t.gone FROM fresh f LEFT JOIN turns t ON t.seq = f.seq "
+    [GET_FRESH] = "SELECT @2, t.seq, t.gone FROM fresh f LEFT JOIN turns t ON t.seq = f.seq "
                   "WHERE f.type = ?1 AND f.key = ?2 AND f.tenant = ?3",
-    [GET_FOLDED] = "SELECT %1$s FROM actors WHERE type = ?1 AND key = ?2 AND tenant = ?3",
-    [PAGE] = "SELECT %3$s FROM (SELECT * FROM (SELECT %1$s FROM actors WHERE (" KEY ") >= "
+    [GET_FOLDED] = "SELECT @1 FROM actors WHERE type = ?1 AND key = ?2 AND tenant = ?3",
+    [PAGE] = "SELECT @3 FROM (SELECT * FROM (SELECT @1 FROM actors WHERE (" KEY ") >= "
              "(ifnull(?1, ''), ifnull(?2, ''), ifnull(?3, '')) AND NOT EXISTS (SELECT 1 FROM fresh "
              "f WHERE f.type = actors.type AND f.key = actors.key AND f.tenant = actors.tenant) "
-             "ORDER BY " KEY " LIMIT ?4) UNION ALL SELECT * FROM (SELECT %2$s FROM fresh f CROSS "
+             "ORDER BY " KEY " LIMIT ?4) UNION ALL SELECT * FROM (SELECT @2 FROM fresh f CROSS "
              "JOIN turns t ON t.seq = f.seq WHERE (" F_KEY ") >= (ifnull(?1, ''), ifnull(?2, ''), "
              "ifnull(?3, '')) AND t.gone IS NULL ORDER BY " F_KEY " LIMIT ?4)) "
              "ORDER BY " KEY " LIMIT ?4",
@@ -59,7 +60,7 @@ static const char *const texts[STATES_STATEMENTS] = {
     [BEGIN] = "UPDATE fold SET until = ?1, type = '', key = '', tenant = ''",
     [PART] = "INSERT INTO part SELECT " KEY ", seq FROM fresh WHERE (" KEY ") > (?3, ?4, ?5) "
              "AND seq <= ?1 ORDER BY " KEY " LIMIT ?2",
-    [PART_PUT] = "REPLACE INTO actors (%1$s) SELECT %2$s FROM part p CROSS JOIN turns t ON "
+    [PART_PUT] = "REPLACE INTO actors (@1) SELECT @2 FROM part p CROSS JOIN turns t ON "
                  "t.seq = p.seq WHERE t.gone IS NULL",
     [PART_REMOVE] = "DELETE FROM actors WHERE (" KEY ") IN (SELECT p.type, p.key, p.tenant FROM "
                     "part p CROSS JOIN turns t ON t.seq = p.seq WHERE t.gone IS NOT NULL)",
@@ -93,6 +94,20 @@ static void columns(char text[static NAMES], const char *prefix, bool blobs)
     assert(len < NAMES);
 }
 
+static void expand(char sql[static SQL], const char *text, const char *const columns_of[3])
+{
+    size_t len = 0;
+    for (; *text; text++) {
+        bool named = *text == '@';
+        const char *part = named ? columns_of[*++text - '1'] : text;
+        size_t size = named ? strlen(part) : 1;
+        assert(len + size < SQL);
+        memcpy(sql + len, part, size);
+        len += size;
+    }
+    sql[len] = '\0';
+}
+
 static int prepare(struct states *t, int which, const char *sql)
 {
     return sqlite3_prepare_v3(t->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &t->all[which], NULL);
@@ -105,9 +120,10 @@ static int prepare_all(struct states *t)
     columns(all, "", true);
     columns(of_turn, "t.", true);
     columns(plain, "", false);
+    const char *const columns_of[] = {all, of_turn, plain};
     for (int n = 0; n < STATES_STATEMENTS && rc == SQLITE_OK; n++) {
         if (texts[n])
-            snprintf(sql, sizeof sql, texts[n], all, of_turn, plain);
+            expand(sql, texts[n], columns_of);
         else
             row_insert_sql(&row_turns, "INSERT", sql);
         rc = prepare(t, n, sql);
