@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct span {
@@ -36,6 +37,18 @@ static inline struct span span_put(struct span s, uint8_t **at)
     if (s.len > 0)
         memcpy(*at, s.at, s.len);
     *at += s.len;
+    return copy;
+}
+
+/* A malloc'ed text of these bytes; NULL without memory.  (strndup() may look behind them.) */
+static inline char *span_strdup(struct span s)
+{
+    char *copy = malloc(s.len + 1);
+    if (!copy)
+        return NULL;
+    if (s.len > 0)
+        memcpy(copy, s.at, s.len);
+    copy[s.len] = '\0';
     return copy;
 }
 

@@ -22,8 +22,7 @@ static struct jobs *jobs_of_actor(const struct actor *a)
 static bool take(struct actor *a, const struct store_actor *row)
 {
     struct blob *state = row->state.len > 0 ? blob_copy(row->state) : NULL;
-    char *stopped =
-        row->stopped.len > 0 ? strndup((const char *)row->stopped.at, row->stopped.len) : NULL;
+    char *stopped = row->stopped.len > 0 ? span_strdup(row->stopped) : NULL;
     if ((row->state.len > 0 && !state) || (row->stopped.len > 0 && !stopped)) {
         blob_unref(state);
         free(stopped);

@@ -121,12 +121,9 @@ static void end_callers(struct actor *a)
 bool actor_stop(struct actor *a, struct span why)
 {
     struct actor_more *more = actor_more(a);
-    char *copy = more ? malloc(why.len + 1) : NULL;
+    char *copy = more ? span_strdup(why) : NULL;
     if (!copy)
         return false;
-    if (why.len > 0)
-        memcpy(copy, why.at, why.len);
-    copy[why.len] = '\0';
     actor_stop_as(a, copy, table_wall(scheduler_of(a)->table));
     return true;
 }

@@ -284,7 +284,7 @@ static void stop_durable(struct actor *a, struct operation *op, struct span reas
 {
     if (!commits_may_act(a, op))
         return;
-    char *copy = strndup((const char *)reason.at, reason.len);
+    char *copy = span_strdup(reason);
     if (copy)
         commits_act(a, &(struct actor_act){.op = op, .done = stopped, .stopped = copy});
     else

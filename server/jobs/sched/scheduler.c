@@ -133,7 +133,7 @@ static void note_leaver(struct job_queue *q, struct span last)
 {
     free(q->offer.who);
     q->offer.left = q->offer.at;
-    q->offer.who = last.len > 0 ? strndup((const char *)last.at, last.len) : NULL;
+    q->offer.who = last.len > 0 ? span_strdup(last) : NULL;
 }
 
 struct job_queue *offers_changed(struct scheduler *s, struct method *m, bool workers,
