@@ -157,8 +157,8 @@ static bool push_row(struct jobs *jobs, struct job *job)
     return true;
 }
 
-/* Its first row has come back as failed, and its submission is about to be refused: what it ended by
- * meanwhile has no row to be in. */
+/* Its first row has come back as failed, and its submission is about to be refused: what it ended
+ * by meanwhile has no row to be in. */
 static bool is_taken_back(const struct job *job)
 {
     return job_is(job, JOB_SUBMITTING) && job->pending == 0 && job->save_error != STORE_OK &&
