@@ -612,7 +612,7 @@ ACTOR_TEST(all_are_listed_once_by_name)
         struct operation *op = list(w, PAGE, cursor);
         struct reader r = reader_of(operation_result(op));
         struct span key, value;
-        uint32_t pairs, count;
+        uint32_t pairs, count = 0;
         assert_true(read_map(&r, &pairs) && read_text(&r, &key) && read_array(&r, &count));
         for (uint32_t i = 0; i < count; i++, seen++) {
             struct reader one;
