@@ -78,7 +78,7 @@ ERGON_API struct ergon_request *ergon_request_actor_types(void);
 
 /* ---- answers ---- */
 
-/* An actor as the server shows it.  Strings are copied, and cut where they do not fit; what is nil
+/* The server shows an actor so.  Strings are copied, and cut where they do not fit; what is nil
  * is "" or 0.  Points in time are Unix milliseconds. */
 struct ergon_actor_shown {
     char actor[201];

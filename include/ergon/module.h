@@ -283,7 +283,7 @@ struct ergon_host {
     int (*register_actor)(struct ergon_module *module, const struct ergon_actor *actor);
     /* False: the task is no turn of an actor. */
     bool (*turn)(struct ergon_task *task, struct ergon_turn *out);
-    /* What changes with the end of the turn, all of it or, if the task fails, nothing.  False: the
+    /* They change the actor at the end of the turn; if the task fails, nothing changes.  False: the
      * task is failed already (BAD_CHANGES), since it is no turn, or only reads, or the state is too
      * large, or no MessagePack value. */
     bool (*state_set)(struct ergon_task *task, const void *value, size_t len);

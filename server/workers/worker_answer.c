@@ -22,7 +22,7 @@ static void take_result(struct task *t, struct span value, uint64_t most)
     t->result_len = value.len;
 }
 
-/* What one message of a turn may not be: ERGON_OK, it may. */
+/* May the worker send this message?  Not ERGON_OK, and a text: it may not. */
 static enum ergon_error check_message(const struct worker_link *link, const struct task *t,
                                       const struct turn_message *m, char *text, size_t size)
 {

@@ -223,7 +223,7 @@ class Workers(ActorsTest):
             log.append((own, method, *params[:-1]))
             if method == "account.pay":
                 changes = {"state": state - params[1], "tell": [[params[0], "take", [own, params[1]], {"keep": "1m"}]]}
-            elif method == "account.take" and state + params[1] > 70:  # it is full: what is too much goes back
+            elif method == "account.take" and state + params[1] > 70:  # the account is full, and sends the money back
                 changes = {"tell": [[params[0], "back", [params[1]]]]}
             else:
                 changes = {"state": state + params[-2]}

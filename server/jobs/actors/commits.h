@@ -50,7 +50,7 @@ void commits_leave(struct actor *a, const struct job *job);
 /* The actor is dropped: changes that wait are thrown away, and their message is cancelled. */
 void commits_drop(struct actor *a);
 
-/* What an operation does with an actor when its row is on disk; then it answers. */
+/* The row is on disk: the operation changes the actor in memory, and answers. */
 typedef void act_done(struct actor *a, struct operation *op);
 
 struct actor_act {

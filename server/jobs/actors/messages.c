@@ -404,7 +404,7 @@ static bool has_room(const struct actor *a, const struct turn_changes *c, struct
                                          why->text, sizeof why->text) == ERGON_OK;
 }
 
-/* What can fail of the changes, but for what it sends. */
+/* Takes the changes; what the turn sends was submitted before. */
 static enum message_verdict take(struct actor *a, struct job *job, struct attempt_turn *turn,
                                  const struct outbox *sent, struct refusal *why)
 {

@@ -95,7 +95,7 @@ struct message_hooks {
     void (*forgotten)(void *arg, struct job *job);
     /* It was read back, and belongs to this actor.  False without memory. */
     bool (*recovered)(void *arg, struct job *job, struct span name);
-    /* What was open goes on soon.  `begun`: this one has its place before all others, since its
+    /* It was open, and goes on soon.  `begun`: it has its place before all others, since its
      * attempts had begun. */
     void (*resumes)(void *arg, struct job *job, bool begun);
 };

@@ -1,4 +1,4 @@
-/* What a turn sends: submitted with its end, all or nothing, in order. */
+/* The jobs submit what a turn sends as it ends: all or nothing, in order. */
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "tests/support/heap.h"
