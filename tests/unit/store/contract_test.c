@@ -710,8 +710,9 @@ POSTGRES_TEST(marks_rise_and_a_load_that_worked_is_noted)
 POSTGRES_TEST(settings_of_the_role_change_nothing)
 {
     contract_close(w);
-    contract_sql(w, "ALTER ROLE ergon SET statement_timeout = '3ms'");
-    contract_sql(w, "ALTER ROLE ergon SET lock_timeout = '1ms'");
+    /* Long enough for the statements that set it aside, which a busy machine delays, too. */
+    contract_sql(w, "ALTER ROLE ergon SET statement_timeout = '700ms'");
+    contract_sql(w, "ALTER ROLE ergon SET lock_timeout = '700ms'");
     contract_sql(w, "ALTER ROLE ergon SET synchronous_commit = off");
     contract_sql(w, "ALTER ROLE ergon SET default_transaction_isolation = serializable");
     contract_sql(w, "ALTER ROLE ergon SET default_transaction_read_only = on");
@@ -721,6 +722,7 @@ POSTGRES_TEST(settings_of_the_role_change_nothing)
     contract_push(w, client_put(1, "echo"));
     client_poll(&w->store.client);
     contract_until(w, WAITING, "1\n");
+    contract_sql(w, "SELECT pg_sleep(0.8)");
     thaw(w);
     contract_wait(w);
     assert_int_equal(w->good, 1);
