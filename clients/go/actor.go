@@ -31,7 +31,7 @@ func (r *ActorRef) Tell(ctx context.Context, with With, method string, params ..
 }
 
 func (r *ActorRef) send(ctx context.Context, who string, with With, verb, method string, params []any) (any, error) {
-	wire, err := with.told(who, messageOptions)
+	wire, err := with.told(who, refOptions)
 	if err != nil {
 		return nil, err
 	}

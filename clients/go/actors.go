@@ -57,6 +57,21 @@ func (a *Actor) Stop(why string) { a.changes["stop"] = why }
 // Drop: the actor has no state any more.
 func (a *Actor) Drop() { a.changes["drop"] = true }
 
+// Call sends a message to another actor and waits for its result. One call of a turn is out at a time, and one that would wait
+// for this turn fails (DEADLOCK). A turn that is tried again gets the first answers.
+func (a *Actor) Call(to, method string, params ...any) (any, error) {
+	return a.CallWith(nil, to, method, params...)
+}
+
+// CallWith is Call with options of a task.
+func (a *Actor) CallWith(with With, to, method string, params ...any) (any, error) {
+	wire, err := with.told("CallWith", messageOptions)
+	if err != nil {
+		return nil, err
+	}
+	return a.callActor(to, method, list(params), wire)
+}
+
 // Tell sends a message to an actor, which may be this one, when the method has returned; with options of a task, or nil. Wrong
 // ones fail the turn.
 func (a *Actor) Tell(with With, to, method string, params ...any) {
@@ -196,6 +211,12 @@ func (t ActorType) run(c *Context, method string, params []any) (Turned, error) 
 
 // Turn runs one message of an actor with this state without a server, for tests. An unknown method is an error (NO_METHOD).
 func (t ActorType) Turn(state any, method string, params ...any) (Turned, error) {
+	return t.TurnWith(nil, state, method, params...)
+}
+
+// TurnWith is Turn with what the actors answer that it calls, as in {"order/7 total": 200}: the result, an error, or a
+// func([]any) (any, error) of the parameters.
+func (t ActorType) TurnWith(answers map[string]any, state any, method string, params ...any) (Turned, error) {
 	if t.Methods[method] == nil {
 		return Turned{}, &Error{Code: "NO_METHOD", Text: fmt.Sprintf("the type has no method %q", method)}
 	}
@@ -206,5 +227,19 @@ func (t ActorType) Turn(state any, method string, params ...any) (Turned, error)
 	within, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	told := map[string]any{"actor": "test/1", "version": int64(0), "schema": t.Schema, "state": state}
-	return t.run(&Context{Context: within, Method: method, Attempt: 1, turn: told}, method, params)
+	return t.run(&Context{Context: within, Method: method, Attempt: 1, turn: told, answers: answers}, method, params)
+}
+
+func answerOf(answers map[string]any, to, method string, params []any) (any, error) {
+	switch answer, found := answers[to+" "+method]; v := answer.(type) {
+	case error:
+		return nil, v
+	case func([]any) (any, error):
+		return v(params)
+	default:
+		if !found {
+			return nil, bad("the turn calls %s %s, to which TurnWith has no answer", to, method)
+		}
+		return answer, nil
+	}
 }

@@ -1,6 +1,10 @@
 package ergon
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
 
 // Handler runs a method. What it returns is the answer; an *Error is a failure of its code, another error and a panic one of
 // the code FAILED; Again hands the task back for so long, Permanent is not tried again.
@@ -24,6 +28,9 @@ type Context struct {
 	turn    map[string]any // what a message to an actor says of it; nil: it is none
 	cancel  context.CancelFunc
 	of      *serving
+	calls   int            // that its turn made to actors
+	calling atomic.Bool    // one of them is out
+	answers map[string]any // of ActorType.TurnWith, in place of actors
 
 	why      string // of's mu guards these
 	answered bool
@@ -53,6 +60,26 @@ func (c *Context) Progress(done, total int64, text string) error {
 // Partial gives a part of the result to whoever watches the task. ErrTooLarge: it is larger than the server takes.
 func (c *Context) Partial(value any) error {
 	return c.tell("worker.partial", value)
+}
+
+// callActor makes a call of this turn. The next attempt of the message makes it with the same key, and so gets the same answer.
+func (c *Context) callActor(to, method string, params []any, options map[string]any) (any, error) {
+	if c.session == nil {
+		return answerOf(c.answers, to, method, params)
+	}
+	if !c.calling.CompareAndSwap(false, true) {
+		return nil, &Error{Code: "BUSY", Text: "a turn has one call out at a time: wait for its result before the next call"}
+	}
+	defer c.calling.Store(false)
+	c.calls++
+	if options["turn"] = c.call; options["key"] == nil {
+		options["key"] = fmt.Sprintf("%s/%d", c.Task, c.calls)
+	}
+	result, err := c.session.request(c, "actor.call", []any{to, method, params, options})
+	if err == errUnsent {
+		err = fail(ErrBroken, "the connection of the turn has ended")
+	}
+	return result, err
 }
 
 func (c *Context) tell(method string, params ...any) error {

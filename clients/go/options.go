@@ -33,6 +33,10 @@ import (
 //	after, after_any       a task or many that must be done, or have ended, first: *Task, its id, slices of these
 //	traceparent, tracestate
 //
+// Of messages by an ActorRef:
+//
+//	turn                   the *Context of a turn of this client that sends it
+//
 // Of crons:
 //
 //	zone, overlap, catch_up, jitter
@@ -59,6 +63,7 @@ var (
 	taskOptions = common.and(durationOf, "delay").and(momentOf, "at").and(afterOf, "after after_any").
 			and(nil, "key traceparent tracestate")
 	messageOptions = taskOptions.without("actor")
+	refOptions     = messageOptions.and(turnOf, "turn")
 	getOptions     = table{}.and(nil, "result history params params_text options attempts")
 )
 
@@ -253,6 +258,14 @@ func rateOf(name string, value any) (any, error) {
 	}
 	told["per"] = per
 	return told, nil
+}
+
+// turnOf is the server's number of a turn.
+func turnOf(name string, value any) (any, error) {
+	if c, ok := value.(*Context); ok {
+		return c.call, nil
+	}
+	return nil, bad("%s is the *Context of a turn, not %T", name, value)
 }
 
 // scheduleOf is a cron's text, or how often.

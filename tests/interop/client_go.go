@@ -885,6 +885,8 @@ func silent() {
 	good(task.Cancel(ctx))
 }
 
+var waits = make(chan struct{})
+
 // cart is a type of actors whose states had another form before.
 var cart = ergon.ActorType{
 	Schema: 2,
@@ -911,6 +913,34 @@ var cart = ergon.ActorType{
 		"spoil": func(a *ergon.Actor, params []any) (any, error) {
 			a.State["items"] = nil
 			return nil, ergon.Permanent("spoiled")
+		},
+		"buy": func(a *ergon.Actor, params []any) (any, error) { // from another, at the second attempt
+			count, err := a.Call(params[0].(string), "add", "bought", 1)
+			if err == nil && a.Attempt == 1 {
+				err = errors.New("once more")
+			}
+			return count, err
+		},
+		"both": func(a *ergon.Actor, params []any) (any, error) {
+			other, done := params[0].(string), make(chan error)
+			go func() {
+				_, err := a.CallWith(ergon.With{"priority": 7}, other, "wait")
+				for ergon.Code(err) == "BUSY" {
+					_, err = a.Call(other, "wait")
+				}
+				done <- err
+			}()
+			var err error
+			for err == nil {
+				_, err = a.Call(other, "total")
+			}
+			close(waits)
+			<-done
+			return nil, err
+		},
+		"wait": func(a *ergon.Actor, params []any) (any, error) {
+			<-waits
+			return nil, nil
 		},
 		"empty": func(a *ergon.Actor, params []any) (any, error) {
 			a.Tell(ergon.With{"keep": "1m"}, "cart/"+params[0].(string), "add", "left", 1)
@@ -947,7 +977,14 @@ func actors() {
 		turned, err := cart.Turn(nil, method)
 		fails(code, turned, err)
 	}
-	turned, err := cart.Turn(7, "total")
+	answers := map[string]any{"cart/1 add": func(params []any) (any, error) { return len(params), nil }, "cart/2 add": errors.New("none")}
+	turned, err := cart.TurnWith(answers, nil, "buy", "cart/1")
+	check(err.Error(), "once more")
+	turned, err = cart.TurnWith(answers, nil, "buy", "cart/2")
+	check(err.Error(), "none")
+	turned, err = cart.TurnWith(answers, nil, "buy", "cart/3")
+	holds("it names what is missing", strings.Contains(fails("BAD_PARAMS", turned, err).Text, "cart/3 add"))
+	turned, err = cart.Turn(7, "total")
 	fails("PERMANENT", turned, err)
 
 	host, c := dial(ergon.Options{}), dial(ergon.Options{})
@@ -1002,6 +1039,14 @@ func actors() {
 			break
 		}
 	}
+	check(good(good(c.Actor("cart/shop").Tell(ctx, ergon.With{"keep": "1m", "retries": 1, "backoff": "1ms"}, "buy", "cart/9")).Wait(ctx)), int64(1))
+	check(good(c.Actor("cart/9").Get(ctx))["version"], int64(5)) // bought once
+	result, err = one.Call(ctx, "buy", "cart/9")
+	holds("it names both", strings.Contains(fails("DEADLOCK", result, err).Text, "cart/9 calls cart/9"))
+	result, err = one.CallWith(ctx, ergon.With{"turn": 1}, "total")
+	fails("BAD_PARAMS", result, err)
+	result, err = one.Call(ctx, "both", "cart/8")
+	fails("BUSY", result, err)
 	check(good(one.Stop(ctx, "closed")), "stopped")
 	result, err = one.Call(ctx, "total")
 	fails("STOPPED", result, err)

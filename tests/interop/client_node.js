@@ -268,6 +268,7 @@ const scenarios = {
             return [...new Set([...members, ...more.flatMap(options)])].sort();
         };
         assert.deepStrictEqual(options('TaskOptions'), Object.keys(KINDS.task).sort());
+        assert.deepStrictEqual(options('MessageOptions'), Object.keys(KINDS.message).sort());
         assert.deepStrictEqual(options('CronOptions'), Object.keys(KINDS.cron).sort());
         assert.deepStrictEqual(options('GetOptions'), [...Object.keys(KINDS.get), 'timeout', 'signal'].sort());
         const { OPTIONS } = Client;
@@ -294,6 +295,12 @@ const scenarios = {
                 delete this.state.items[sku];
             }
             upgrade(state) { return { items: state }; }
+            async buy(sku) {
+                const count = await this.call('cart/node', 'add', [sku, 1]);
+                if (this.context?.attempt === 1) throw new Error('once more');
+                return count;
+            }
+            both() { return Promise.all([1, 2].map(() => this.call('cart/node', 'total', [], { priority: 7 }))); }
         }
         class Twin extends Actor {
             report(value) { this.state.value = value; this.wake(); }
@@ -305,6 +312,10 @@ const scenarios = {
         await fails('AGAIN', turn(Cart, {}, 'total', [], { schema: 3 }));
         assert.deepStrictEqual((await turn(Cart, { items: { a: 1 } }, 'move', ['cart/2', 'a'])).changes,
             { tell: [['cart/2', 'add', ['a', 1], { key: 'a' }]], task: [['echo', ['a'], { priority: 9 }]] });
+        for (const answer of [7, () => 7])
+            assert.strictEqual((await turn(Cart, {}, 'buy', ['fig'], { calls: { 'cart/node add': answer } })).result, 7);
+        await assert.rejects(turn(Cart, {}, 'buy', ['fig'], { calls: { 'cart/node add': new Error('gone') } }), /gone/);
+        await assert.rejects(turn(Cart, {}, 'buy', ['fig']), /cart\/node add/);
         const [host, ergon] = [await connect(URL), await connect(URL)];
         await assert.rejects(host.work({}, { actors: { cart: class extends Actor { static type = { reads: ['gone'] }; } } }), /'gone'/);
         await assert.rejects(host.work({}, { actors: { cart: class extends Actor { static type = { state: 1 }; } } }), /stateMax/);
@@ -322,6 +333,11 @@ const scenarios = {
         assert.deepStrictEqual([state, version, schema], [{ items: { apple: 120, pear: 80, plum: 1 } }, 3, 2]);
         await cart.call('move', ['cart/8', 'plum']);
         for (let total = 0; total !== 1;) total = await ergon.actor('cart/8').call('total');
+        const bought = await ergon.actor('cart/9').tell('buy', ['fig'], { keep: '1m', retries: 1, backoff: '1ms' });
+        assert.deepStrictEqual([await bought.wait(), (await ergon.actor('cart/node').get()).version], [1, 1]);
+        await fails('DEADLOCK', ergon.actor('cart/node').call('buy', ['fig']));
+        await fails('BUSY', cart.call('both'));
+        await fails('BAD_PARAMS', cart.call('total', [], { turn: 7 }));
         assert.strictEqual(await cart.stop({ reason: 'closed' }), 'stopped');
         await fails('STOPPED', cart.call('total'));
         assert.deepStrictEqual([await cart.start(), await cart.wake(), await cart.drop()], ['sleeping', 'sleeping', 'sleeping']);

@@ -858,11 +858,28 @@ class Cart(ergon_client.Actor):
     def upgrade(self, state, schema):
         return {"items": state}
 
+    def buy(self, sku):
+        count = self.call("cart/store", "add", sku, 1)
+        if getattr(self.context, "attempt", 2) == 1:
+            raise RuntimeError("once more")
+        return count
+
+    def buy_mine(self):
+        self.call(self.name, "add", "mine", 1)
+
 
 class Twin(ergon_client.Actor):
+    reads = {"shown"}
+
     async def report(self, value):
         self.state["value"] = value
         self.wake()
+
+    async def ask(self, name, times):
+        return await asyncio.gather(*(self.call(name, "shown", priority=7) for _ in range(times)))
+
+    async def shown(self):
+        return self.state["value"]
 
     async def step(self):
         self.state["steps"] = self.state.get("steps", 0) + 1
@@ -882,6 +899,12 @@ async def actors():
         turn(Cart, {}, "total", schema=3)
     with check.assertRaisesRegex(ergon_client.RemoteError, "sku"):
         turn(Cart, {}, "add")
+    for answer in 7, lambda sku, cents: (sku, cents):
+        check.assertEqual(turn(Cart, {}, "buy", "fig", calls={"cart/store add": answer}).result, 7 if answer == 7 else ("fig", 1))
+    with check.assertRaisesRegex(LookupError, "cart/store add"):
+        turn(Cart, {}, "buy", "fig")
+    with check.assertRaisesRegex(KeyError, "gone"):
+        turn(Cart, {}, "buy", "fig", calls={"cart/store add": KeyError("gone")})
     with check.assertRaisesRegex(ValueError, "'gone'"):
         await aio.Client(URL).work(actors={"cart": type("Wrong", (ergon_client.Actor,), {"reads": ["gone"]})})
     with ergon_client.Client(URL) as host, ergon_client.Client(URL) as ergon:
@@ -890,13 +913,16 @@ async def actors():
         host.stop()
         await working
     async with aio.Client(URL) as host, aio.Client(URL) as ergon:
-        working = asyncio.create_task(host.work(actors={"twin": Twin}))
+        working = asyncio.create_task(host.work(actors={"twin": Twin}, slots=4))
         twin = ergon.actor("twin/1")
         await ready(ergon, "twin")
         await twin.call("report", 7)
         while (found := await twin.get())["state"].get("steps") != 1 or found["stage"] != "sleeping":
             await asyncio.sleep(0.01)
         check.assertEqual((found["state"], found["next"], found["turn"]), ({"value": 7, "steps": 1}, None, None))
+        check.assertEqual(await ergon.actor("twin/2").call("ask", "twin/1", 1), [7])
+        await fails("BUSY", ergon.actor("twin/2").call("ask", "twin/1", 2))
+        await fails("BAD_PARAMS", twin.call("shown", turn=7))
         check.assertEqual(await twin.stop("enough"), "stopped")
         await fails("STOPPED", twin.call("report", 8))
         host.stop()
@@ -923,6 +949,10 @@ def carts(ergon):
     cart.call("move", "cart/43", "plum")
     while ergon.actor("cart/43").call("total") != 1:
         time.sleep(0.01)
+    bought = ergon.actor("cart/44").tell("buy", "fig", keep="1m", retries=1, backoff="1ms")
+    check.assertEqual((bought.wait(), ergon.actor("cart/store").get()["version"]), (1, 1))
+    with check.assertRaisesRegex(ergon_client.RemoteError, "DEADLOCK: cart/42 calls cart/42"):
+        cart.call("buy_mine")
     check.assertEqual((cart.call("empty"), cart.get()["state"], cart.explain()["reason"]), (None, None, "sleep"))
     check.assertEqual([cart.stop("closed"), cart.start(), cart.wake(), cart.drop()], ["stopped", "sleeping", "sleeping", "sleeping"])
     with check.assertRaises(ergon_client.RemoteError):

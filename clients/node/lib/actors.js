@@ -4,6 +4,7 @@
 const { Again, ErgonError } = require('./errors');
 const { encode } = require('./msgpack');
 const { told: optionsOf, wholeOf } = require('./options');
+const { Context } = require('./serving');
 
 const UNKNOWN = '1s'; // until a state of a schema that this host does not know is offered to a host again
 const same = (value) => value;
@@ -30,8 +31,10 @@ const POLICY = {
 class Actor {
     static type = {};
     #changes = {};
+    #ask; // calls an actor
 
-    constructor(told, context) {
+    constructor(told, context, ask) {
+        this.#ask = ask;
         this.name = told.actor;
         this.version = told.version;
         this.state = told.state;
@@ -56,6 +59,10 @@ class Actor {
 
     drop() {
         this.#changes.drop = true;
+    }
+
+    call(to, method, params = [], options = {}) {
+        return this.#ask(to, method, params, optionsOf('task', options, 'call()'));
     }
 
     tell(to, method, params = [], options = {}) {
@@ -104,7 +111,8 @@ function typesOf(actors = {}) {
         policies[name] = policyOf(name, kind);
         for (const method of methodsOf(kind))
             handlers[`${name}.${method}`] = async (context, ...params) => {
-                const { result, changes } = await run(kind, context.turn, context, method, params);
+                const ask = (...call) => Context.callActor(context, ...call);
+                const { result, changes } = await run(kind, context.turn, context, ask, method, params);
                 return [result, Object.keys(changes).length > 0 ? changes : null];
             };
     }
@@ -112,10 +120,10 @@ function typesOf(actors = {}) {
 }
 
 /** A turn: before the method the state is upgraded; after it what differs is the change. */
-async function run(kind, told, context, method, params) {
+async function run(kind, told, context, ask, method, params) {
     const own = kind.type.schema ?? 0;
     if (told.schema > own) throw new Again(UNKNOWN);
-    const turn = new kind(told, context);
+    const turn = new kind(told, context, ask);
     const before = encode(told.state ?? {});
     turn.state ??= {};
     if (told.state !== null && told.schema < own) turn.state = turn.upgrade(turn.state, told.schema);
@@ -127,11 +135,21 @@ async function run(kind, told, context, method, params) {
     return { result, changes, state: changes.state ?? told.state };
 }
 
-/** Runs one message without a server, for tests. `schema` is that of the state; default: the class's. */
-async function turn(kind, state, method, params = [], { schema = kind.type.schema ?? 0, name = 'test/1' } = {}) {
+/** What turn() calls in place of actors. */
+async function answerOf(calls, to, method, params) {
+    const answer = calls[`${to} ${method}`];
+    if (answer === undefined)
+        throw new TypeError(`the turn calls ${to} ${method}: turn(…, { calls: { '${to} ${method}': its result } })`);
+    if (answer instanceof Error) throw answer;
+    return typeof answer === 'function' ? answer(...params) : answer;
+}
+
+/** Runs one message without a server, for tests. */
+async function turn(kind, state, method, params = [], { schema = kind.type.schema ?? 0, name = 'test/1', calls = {} } = {}) {
     if (!methodsOf(kind).includes(method)) throw new ErgonError('NO_METHOD', `${kind.name} has no method ${method}`);
     const told = { actor: name, version: 0, state: structuredClone(state), schema: state === null ? 0 : schema };
-    const { result, changes, state: after } = await run(kind, told, null, method, params);
+    const ask = (to, name, given) => answerOf(calls, to, name, given);
+    const { result, changes, state: after } = await run(kind, told, null, ask, method, params);
     const { state: _, ...others } = changes;
     return { result, state: after, changes: others };
 }

@@ -175,7 +175,7 @@ export class Context {
     traceparent: string | null;
     tracestate: string | null;
     /** Of a message to an actor what the server says of it; else null. */
-    turn: { actor: string; version: number; schema: number; state: any } | null;
+    turn: { call: number; actor: string; version: number; schema: number; state: any } | null;
     /** Milliseconds to the deadline, or null. */
     readonly left: number | null;
     /**
@@ -392,28 +392,42 @@ export class Actor {
     stop(why: string): void;
     /** The actor has no state any more. */
     drop(): void;
+    /**
+     * The result of a message to another actor. One call of a turn is out at a time, and one that would wait for this turn fails
+     * with DEADLOCK. A turn that is tried again gets the first answers.
+     */
+    call(to: string, method: string, params?: any[], options?: TaskOptions): Promise<any>;
     /** Sends a message to an actor, which may be this one, when the method returns. */
     tell(to: string, method: string, params?: any[], options?: TaskOptions): void;
     /** Submits a task when the method returns. */
     task(method: string, params?: any[], options?: TaskOptions): void;
 }
 
-/** Runs one message without a server, for tests. `schema`: that of the state; the class's. */
+/**
+ * Runs one message without a server, for tests. `schema`: that of the state; the class's. `calls`: what the actors answer that
+ * the turn calls, as { 'order/7 total': 200 }; an Error is thrown, a function called with the parameters.
+ */
 export function turn(
     kind: typeof Actor,
     state: any,
     method: string,
     params?: any[],
-    options?: { schema?: number; name?: string },
+    options?: { schema?: number; name?: string; calls?: Record<string, any> },
 ): Promise<{ result: any; state: any; changes: Record<string, any> }>;
+
+/** Options of a message to an actor. */
+export interface MessageOptions extends TaskOptions {
+    /** The `call` of a context whose turn sends it, by this client. */
+    turn?: number;
+}
 
 /** An actor of the server. */
 export class ActorRef {
     name: string;
     /** The result of a message. One with a `key` is sent again after a broken connection. */
-    call(method: string, params?: any[], options?: TaskOptions & CallOptions): Promise<any>;
+    call(method: string, params?: any[], options?: MessageOptions & CallOptions): Promise<any>;
     /** Leaves a message. */
-    tell(method: string, params?: any[], options?: TaskOptions & SubmitOwn): Promise<Task>;
+    tell(method: string, params?: any[], options?: MessageOptions & SubmitOwn): Promise<Task>;
     get(options?: CallOptions & { state?: boolean }): Promise<any>;
     /** The same with `reason` and `text`. */
     explain(options?: CallOptions): Promise<any>;

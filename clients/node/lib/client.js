@@ -623,13 +623,13 @@ class ActorRef {
     }
 
     async call(method, params = [], { timeout, signal, ...options } = {}) {
-        const wire = told('task', options, 'call()', CALL);
+        const wire = told('message', options, 'call()', CALL);
         const again = wire.key !== undefined;
         return this.#client.request('actor.call', [this.name, method, params, wire], { timeout, signal, again });
     }
 
     async tell(method, params = [], { answerTimeout: timeout, signal, ...options } = {}) {
-        const wire = told('task', options, 'tell()', OWN);
+        const wire = told('message', options, 'tell()', OWN);
         const again = wire.key !== undefined;
         const answer = await this.#client.request('actor.tell', [this.name, method, params, wire], { timeout, signal, again });
         return new Task(this.#client, part(answer, 'id', isString), answer);

@@ -97,6 +97,7 @@ const TASK = {
 };
 const KINDS = {
     task: TASK,
+    message: { ...TASK, turn: ['turn', same] },
     cron: { ...CRON, zone: ['zone', same], jitter: ['jitter', wholeOf], overlap: ['overlap', same], catchUp: ['catch_up', same] },
     get: Object.fromEntries(['result', 'history', 'params', 'options', 'attempts'].map((name) => [name, [name, same]])),
 };

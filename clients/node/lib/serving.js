@@ -45,6 +45,8 @@ class Context {
     #call;
     #until;
     #stop = new AbortController();
+    #calls = 0; // of a turn, to actors
+    #isCalling = false;
 
     constructor(session, id, method, told) {
         this.method = method;
@@ -74,6 +76,20 @@ class Context {
 
     partial(value) {
         return this.#tell('worker.partial', [this.#call, value]);
+    }
+
+    /** For the package: a call that this turn makes. The next attempt makes it with the same key, and so gets the same answer. */
+    static async callActor(context, to, method, params, options) {
+        if (context.#isCalling) throw new ErgonError('BUSY', 'a turn has one call out at a time: await it before the next');
+        context.#isCalling = true;
+        const wire = { key: `${context.task}/${++context.#calls}`, ...options, turn: context.#call };
+        try {
+            return await context.#session.request('actor.call', [to, method, params, wire], context.signal);
+        } catch (error) {
+            throw error instanceof Unsent ? new Broken(context.#session.ended) : error;
+        } finally {
+            context.#isCalling = false;
+        }
     }
 
     async #tell(method, params) {
@@ -243,4 +259,4 @@ class Serving {
     }
 }
 
-module.exports = { Serving };
+module.exports = { Context, Serving };

@@ -88,6 +88,11 @@ class Actor:
         """The actor has no state any more."""
         self._changes["drop"] = True
 
+    def call(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> Any:
+        """The result of a message to another actor; in a coroutine function it is to be awaited. One call of a turn is out at a
+        time, and one that would wait for this turn fails with DEADLOCK. A turn that is tried again gets the first answers."""
+        return self.context._call_actor(to, method, list(params), told(options, CALL, "call()"))
+
     def tell(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
         """Sends a message to an actor, which may be this one, when the method returns. Options are those of submit()."""
         self._changes.setdefault("tell", []).append([to, method, list(params), told(options, CALL, "tell()")])
@@ -179,11 +184,27 @@ class Turn(NamedTuple):
     changes: dict[str, Any]
 
 
-def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: Optional[int] = None, name: str = "test/1") -> Turn:
+class Answers(NamedTuple):
+    """The context of turn()."""
+
+    calls: Mapping[str, Any]
+
+    def _call_actor(self, to: str, method: str, params: list[Any], options: Any) -> Any:
+        if f"{to} {method}" not in self.calls:
+            raise LookupError(f"the turn calls {to} {method}{tuple(params)}: turn(…, calls={{'{to} {method}': its result}})")
+        answer = self.calls[f"{to} {method}"]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(*params) if callable(answer) else answer
+
+
+def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: Optional[int] = None, name: str = "test/1",
+         calls: Mapping[str, Any] = {}) -> Turn:
     """Runs one message without a server, for tests: turn(Cart, {"items": {}}, "add", "apple", 120).state. `schema` is that of the
-    state; default: the class's. What the method raises is raised."""
+    state; default: the class's. What the method raises is raised. `calls` has what the actors answer that the turn calls:
+    {"order/7 total": 200}, or an exception, or a function of the parameters."""
     number = 0 if state is None else kind.schema if schema is None else schema
-    one, before = begin(kind, {"actor": name, "version": 0, "schema": number, "state": copy.deepcopy(state)}, None)
+    one, before = begin(kind, {"actor": name, "version": 0, "schema": number, "state": copy.deepcopy(state)}, Answers(calls))
     result = check(one, method, params)(*params)
     if isinstance(result, Coroutine):
         raise TypeError(f"{method} is a coroutine function: await it on an object of {kind.__name__}, or test it with a server")

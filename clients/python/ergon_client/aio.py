@@ -12,7 +12,8 @@ from .address import Address, reason_of
 from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split, twin
 from . import sems
 from .news import Callback, News
-from .options import CALL, CRON, CronOptions, TaskId, TaskOptions, id_of, ids_of, schedule_of, shown, told
+from .options import (CALL, CRON, MESSAGE, CronOptions, MessageOptions, TaskId, TaskOptions, id_of, ids_of, schedule_of, shown,
+                      told)
 from .protocol import OURS, Session, Unsent, background
 from .serving import AsyncHandler, Serving
 from .times import Duration, Moment, Until, seconds_of, wait_of
@@ -511,16 +512,16 @@ class ActorRef:
     def __repr__(self) -> str:
         return f"<ActorRef {self.name}>"
 
-    async def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
+    async def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[MessageOptions]) -> Any:
         """The result of a message, as Client.call(). One with a `key` is sent again after a broken connection."""
-        wire = told(options, CALL, "call()")
+        wire = told(options, MESSAGE, "call()")
         order = [self.name, method, list(params), wire]
         return await self._client.request("actor.call", order, timeout=timeout, again="key" in wire)
 
     async def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None,
-                   **options: Unpack[TaskOptions]) -> Task:
+                   **options: Unpack[MessageOptions]) -> Task:
         """Leaves a message, and returns it as a Task, as Client.submit()."""
-        wire = told(options, CALL, "tell()")
+        wire = told(options, MESSAGE, "tell()")
         order = [self.name, method, list(params), wire]
         answer = await self._client.request("actor.tell", order, timeout=answer_timeout, again="key" in wire)
         return Task(self._client, part(answer, "id", str), answer)

@@ -15,7 +15,7 @@ from . import actors as types
 from . import aio, sems
 from .errors import Closed, ErgonError, RemoteError
 from .news import Callback
-from .options import CronOptions, TaskId, TaskOptions
+from .options import CronOptions, MessageOptions, TaskId, TaskOptions
 from .threads import Threads, signals_to
 from .times import Duration, Moment, Until
 from .work import Secret
@@ -343,11 +343,11 @@ class ActorRef:
     def __repr__(self) -> str:
         return repr(self._actor)
 
-    def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
+    def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[MessageOptions]) -> Any:
         """As aio.ActorRef.call()."""
         return self._client._run(self._actor.call(method, *params, timeout=timeout, **options))
 
-    def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Task:
+    def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[MessageOptions]) -> Task:
         """As aio.ActorRef.tell(); a Task."""
         told = self._client._run(self._actor.tell(method, *params, answer_timeout=answer_timeout, **options))
         return Task(self._client, told)

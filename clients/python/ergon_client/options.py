@@ -74,6 +74,12 @@ class TaskOptions(TypedDict, total=False):
     tracestate: Union[str, None]
 
 
+class MessageOptions(TaskOptions, total=False):
+    """Options of a message to an actor: those of a task, and `turn`, the `call` of a Context whose turn sends it by this
+    client."""
+    turn: int
+
+
 class CronOptions(TypedDict, total=False):
     """Options of cron_put(): `zone` of its times, `jitter`, `overlap` ("skip", "allow", "replace"), `catch_up` ("none", "one",
     "all"), and those of each task, as of TaskOptions."""
@@ -136,6 +142,7 @@ CHANGED: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
 
 
 CALL = frozenset(TaskOptions.__annotations__)
+MESSAGE = CALL | {"turn"}
 CRON = frozenset(CronOptions.__annotations__)
 AMBIGUOUS = ("{who} has no option 'timeout', which might mean either: attempt_timeout= ends an attempt of the task (deadline= "
              "the whole task), answer_timeout= the wait of this client for the server's answer")

@@ -38,6 +38,7 @@ class Context:
         self._session, self._number, self._call = session, number, told.get("call", number)
         self._work: Optional[asyncio.Future[Any]] = None  # the asyncio task of the handler, once it runs
         self._answered = False
+        self._calls, self._is_calling = 0, False  # of a turn, to actors
 
     def __repr__(self) -> str:
         return f"<Context {self.method} {self.task or 'call'} attempt {self.attempt}>"
@@ -59,6 +60,19 @@ class Context:
     async def partial(self, value: Any) -> None:
         """Gives a part of the result to whoever watches the task. RemoteError: it is larger than the server takes."""
         await self._tell("worker.partial", [self._call, value])
+
+    async def _call_actor(self, to: str, method: str, params: list[Any], options: dict[str, Any]) -> Any:
+        """A call that this turn makes. The next attempt makes it with the same key, and gets the same answer."""
+        if self._is_calling:
+            raise RemoteError("BUSY", "a turn has one call out at a time: wait for its result before the next call")
+        self._is_calling, self._calls = True, self._calls + 1
+        options = {"key": f"{self.task}/{self._calls}", **options, "turn": self._call}
+        try:
+            return await self._session.request("actor.call", [to, method, params, options])
+        except Unsent:
+            raise Broken(self._session.ended or "") from None
+        finally:
+            self._is_calling = False
 
     async def _tell(self, method: str, params: list[Any]) -> None:
         try:

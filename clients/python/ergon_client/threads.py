@@ -13,6 +13,7 @@ import threading
 from typing import Any, Callable, Coroutine, Iterator, Optional
 
 from . import serving
+from .errors import Cancelled
 
 
 class Context:
@@ -22,6 +23,7 @@ class Context:
     def __init__(self, context: serving.Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context, self._loop = context, loop
         self.cancelling = threading.Event()
+        self._asking: Optional[concurrent.futures.Future[Any]] = None  # a call of this turn to an actor
         self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
         self.traceparent, self.tracestate, self.turn = context.traceparent, context.tracestate, context.turn
 
@@ -50,6 +52,21 @@ class Context:
         """As serving.Context.partial()."""
         self._wait(self._context.partial(value))
 
+    def _call_actor(self, *call: Any) -> Any:
+        """As serving.Context._call_actor(). Cancelled: nobody waits for the result of the turn any more."""
+        work = self._context._call_actor(*call)
+        try:
+            self._asking = asking = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:  # the client has been closed
+            work.close()
+            raise Cancelled(self.cancelled or "stopping") from None
+        if self.cancelling.is_set():
+            asking.cancel()
+        try:
+            return asking.result()
+        except concurrent.futures.CancelledError:
+            raise Cancelled(self.cancelled or "cancelled") from None
+
     def _wait(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -77,6 +94,8 @@ class Threads:
                 return await asyncio.shield(end)
             except asyncio.CancelledError:
                 seen.cancelling.set()
+                if seen._asking is not None:
+                    seen._asking.cancel()
                 await asyncio.wait([end])
                 if context.cancelled is None:
                     raise
