@@ -218,6 +218,8 @@ struct jobs_settings plan_jobs(const struct config *c)
 
     settings.limits.bytes = memory_of_jobs(c);
     settings.limits.kept_bytes = memory_of_kept(c);
+    if (settings.limits.actors.bytes == 0)
+        settings.limits.actors.bytes = memory_of_jobs(c) / 2;
     return settings;
 }
 

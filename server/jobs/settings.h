@@ -1,4 +1,4 @@
-/* What the configuration says of submitted tasks: each member is the key tasks.NAME, and
+/* What the configuration says of submitted tasks and actors: each member is the key tasks.NAME, and
  * docs/configuration.md says what it means.
  *
  * As the key is read, 0 means "auto" or "off"; jobs_new() and jobs_set_limits() take numbers
@@ -10,6 +10,13 @@
 
 #include <ergon/ao.h>
 
+/* Keys actors.NAME. */
+struct actors_limits {
+    uint64_t bytes;    /* of actors in memory; auto: a half of tasks.bytes */
+    uint64_t state;    /* bytes of a state, whatever its type allows */
+    uint32_t messages; /* in a mailbox, likewise */
+};
+
 /* A reload changes them. */
 struct jobs_limits {
     uint32_t max;          /* tasks held in memory */
@@ -17,6 +24,7 @@ struct jobs_limits {
     uint64_t bytes;        /* that they take; auto: by the machine */
     uint64_t kept_bytes;   /* of these, by tasks that have ended; UINT64_MAX is auto: a part */
     ao_time keep_failed;   /* how long those are kept that failed, unless they say it */
+    struct actors_limits actors;
 };
 
 struct jobs_settings {

@@ -46,7 +46,7 @@ const char *turn_set_state(struct attempt_turn *turn, struct span raw, uint32_t 
     if (refused)
         return refused;
     if (raw.len > turn->state_max)
-        return "the state is larger than its type allows (`state`)";
+        return TURN_STATE_TOO_LARGE;
     struct blob *state = blob_copy(raw);
     if (!state)
         return "there is no memory for the state";

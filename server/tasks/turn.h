@@ -19,6 +19,9 @@ enum {
     TURN_TEXT_MAX = 160 /* bytes with the terminator: why an actor stops */
 };
 
+#define TURN_STATE_TOO_LARGE                                                                       \
+    "the state is larger than its type (`state`) or the server (actors.state) allows"
+
 enum turn_sleep { TURN_SLEEP_UNSAID, TURN_SLEEP_TIME, TURN_SLEEP_UNTIL_WOKEN };
 
 struct turn_changes {

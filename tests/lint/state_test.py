@@ -101,7 +101,7 @@ STATE = {
         },
         "tenant": {
             LINK: "link fed shares share_room shown",
-            CACHE: "jobs crons semaphores holds limits rates open open_bytes kept weight",
+            CACHE: "jobs crons semaphores holds limits rates open open_bytes actor_bytes kept weight",
             FLEETING: "events",
             "a_submission_that_waits": "name",
         },

@@ -107,6 +107,9 @@ static void open_jobs(void)
                                          .settings.limits.max = 2000,
                                          .settings.limits.bytes = 1 << 24,
                                          .settings.limits.kept_bytes = 1 << 24,
+                                         .settings.limits.actors = {.bytes = (uint64_t)1 << 28,
+                                                                    .state = 1 << 20,
+                                                                    .messages = 100000},
                                          .settings.limits.keep_failed = AO_S(7 * 86400),
                                          .settings.events = 4096,
                                          .settings.history = 100};

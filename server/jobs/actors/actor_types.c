@@ -7,6 +7,7 @@
 #include "proto/reader.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/commits.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
@@ -272,15 +273,19 @@ static uint8_t usual_level(const struct actors *actors)
     return keeps(actors) ? DURABLE_FSYNC : DURABLE_NONE;
 }
 
-/* They were in memory alone until now. */
-static void save_all(struct actor_type *type)
+/* Those that were in memory alone until now are written; those that will be from now on cannot
+ * leave it. */
+static void level_changed(struct actor_type *type)
 {
     const struct hash_table *all = &type->actors->by_name;
     for (size_t at = 0; at < all->size; at++)
         for (struct hash_link *link = all->buckets[at]; link; link = link->next) {
             struct actor *a = (struct actor *)link;
-            if (a->type == type && actor_is_there(a))
+            if (a->type != type)
+                continue;
+            if (actor_is_durable(a) && actor_is_there(a))
                 commits_save(a);
+            residents_weigh(a);
         }
 }
 
@@ -296,15 +301,15 @@ enum ergon_error actor_type_offered(struct actors *actors, const struct actor_of
     type->policy = offer->policy;
     if (type->policy.durable == ACTOR_DURABLE_UNSAID)
         type->policy.durable = usual_level(actors);
-    if (was == DURABLE_NONE && type->policy.durable != DURABLE_NONE)
-        save_all(type);
+    if ((was == DURABLE_NONE) != (type->policy.durable == DURABLE_NONE))
+        level_changed(type);
     type->of_messages = (struct job_policy)JOB_POLICY_UNSAID;
     type->of_messages.backoff = offer->policy.backoff;
     type->of_messages.backoff_max = offer->policy.backoff_max;
     for (uint32_t i = 0; i < offer->count; i++)
         if (method_actor(offer->methods[i]) & ACTOR_STEP)
             type->step = offer->methods[i];
-    actors_await(type);
+    residents_await(type);
     if (!actors->of_modules && (type->policy.durable != DURABLE_NONE || type->row))
         pack_type(type, offer);
     return ERGON_OK;

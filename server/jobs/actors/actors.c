@@ -3,12 +3,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/siphash.h"
 #include "server/jobs/actors/failures.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/accessors.h"
-#include "server/jobs/life/retention.h"
+
+enum { PASSIVATE_WORK = 2 /* see jobs_worked() */ };
 
 const char *const actor_stage_names[] = {
     [ACTOR_ACTIVE] = "active", [ACTOR_SLEEPING] = "sleeping", [ACTOR_STOPPED] = "stopped"};
@@ -47,40 +48,7 @@ struct actor *actor_find(const struct actors *actors, struct span tenant, struct
     return NULL;
 }
 
-/* --- What it weighs --- */
-
-static size_t bytes_of(const struct actor *a)
-{
-    enum { HEADER = 16 };
-    return sizeof *a + a->name_len + HEADER + (a->more ? sizeof *a->more + HEADER : 0) +
-           (a->state ? blob_size(a->state) + HEADER : 0);
-}
-
-static void weigh(struct actor *a, size_t now)
-{
-    struct actors *actors = a->type->actors;
-    table_weigh_other(jobs_table(actors->jobs), a->tenant, a->weighed, now);
-    counter_add(&actors->shown_bytes, now - a->weighed);
-    a->weighed = (uint32_t)now;
-}
-
-/* --- Idle actors --- */
-
-static ao_time goes_at(const struct actor *a)
-{
-    return clock_after(a->since, a->type->policy.idle);
-}
-
-void actors_await(struct actor_type *type)
-{
-    if (ao_current() == &type->timer)
-        return;
-    ao_deactivate(&type->timer);
-    if (type->first)
-        ao_sleep_until(&type->timer, goes_at(type->first));
-}
-
-static void remove_idle(struct actor *a);
+/* --- Idle actors leave memory --- */
 
 /* One that jobs refer to stays by its name. */
 static void leave_memory(struct actor *a)
@@ -89,11 +57,11 @@ static void leave_memory(struct actor *a)
         actor_forget(a);
         return;
     }
-    remove_idle(a);
+    residents_remove_idle(a);
     actor_set_state(a, NULL, 0);
     a->version = 0;
     a->residence = ACTOR_AWAY;
-    weigh(a, bytes_of(a));
+    residents_weigh(a);
 }
 
 /* Of many that became idle together some go in each step. */
@@ -102,43 +70,47 @@ static enum ao_verdict idle_step(struct ao *self)
     enum { BUDGET = 256 };
     struct actor_type *type = ao_of(self, struct actor_type, timer);
     ao_time now = table_now(jobs_table(type->actors->jobs));
-    for (int budget = BUDGET; type->first && goes_at(type->first) <= now;)
+    for (int budget = BUDGET; type->first && residents_go_at(type->first) <= now;)
         if (budget-- == 0)
             return AO_AGAIN;
         else
             leave_memory(type->first);
     if (!type->first)
         return AO_DONE;
-    ao_sleep_until(self, goes_at(type->first));
+    ao_sleep_until(self, residents_go_at(type->first));
     return AO_PARK;
 }
 
 const struct ao_class actors_idle_class = {.name = "idle actors", .step = idle_step};
 
-static void add_idle(struct actor *a)
+/* False: none is left that may go. */
+static bool passivate_one(struct actors *actors)
 {
-    struct actor_type *type = a->type;
-    a->idle = true;
-    a->since = table_now(jobs_table(type->actors->jobs));
-    a->prev = type->last;
-    a->next = NULL;
-    *(type->last ? &type->last->next : &type->first) = a;
-    type->last = a;
-    if (type->first == a)
-        actors_await(type);
+    struct actor *oldest = residents_oldest_copy(actors);
+    if (!oldest)
+        return false;
+    jobs_worked(actors->jobs, PASSIVATE_WORK);
+    leave_memory(oldest);
+    return true;
 }
 
-static void remove_idle(struct actor *a)
+bool actors_make_room(struct actors *actors, const struct tenant *tenant, size_t bytes,
+                      struct refusal *why)
 {
-    struct actor_type *type = a->type;
-    if (!a->idle)
-        return;
-    bool first = type->first == a;
-    a->idle = false;
-    *(a->prev ? &a->prev->next : &type->first) = a->next;
-    *(a->next ? &a->next->prev : &type->last) = a->prev;
-    if (first)
-        actors_await(type);
+    while (residents_are_over(actors, bytes) && passivate_one(actors))
+        ;
+    return residents_have_room(actors, tenant, bytes, why);
+}
+
+bool actors_trim(struct actors *actors)
+{
+    while (residents_are_over(actors, 0)) {
+        if (!jobs_have_time(actors->jobs))
+            return false;
+        if (!passivate_one(actors))
+            return true;
+    }
+    return true;
 }
 
 /* --- Made and gone --- */
@@ -158,8 +130,7 @@ static struct actor *make(struct actors *actors, struct actor_type *type, struct
     hash_add(&actors->by_name, &a->by_name);
     tenant->jobs++;
     type->count++;
-    counter_add(&actors->shown, 1);
-    weigh(a, bytes_of(a));
+    residents_weigh(a);
     return a;
 }
 
@@ -171,16 +142,14 @@ struct actor *actor_recovered(struct actors *actors, struct actor_type *type, st
 }
 
 struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
-                        struct span name, struct refusal *why)
+                        struct span name, bool room, struct refusal *why)
 {
     enum { ROOM = 512 /* of one without a state */ };
     struct actor *a = actor_find(actors, tenant->name, name);
-    if (a)
-        return a;
-    why->error = room_make_bytes(actors->jobs, tenant->name, ROOM, why->text, sizeof why->text);
-    if (why->error != ERGON_OK)
+    bool is_here = a && a->residence == ACTOR_HERE;
+    if (room && !is_here && !actors_make_room(actors, tenant, ROOM, why))
         return NULL;
-    a = make(actors, type, tenant, name);
+    a = a ? a : make(actors, type, tenant, name);
     if (!a)
         refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     return a;
@@ -190,13 +159,12 @@ void actor_forget(struct actor *a)
 {
     struct actors *actors = a->type->actors;
     assert(!a->more && a->jobs == 0);
-    remove_idle(a);
+    residents_remove_idle(a);
     failures_forget(a);
     hash_remove(&actors->by_name, &a->by_name);
-    weigh(a, 0);
+    residents_weigh_nothing(a);
     table_tenant_unref(jobs_table(actors->jobs), a->tenant);
     a->type->count--;
-    counter_add(&actors->shown, (uint64_t)-1);
     blob_unref(a->state);
     free(a);
 }
@@ -205,7 +173,7 @@ struct actor_more *actor_more(struct actor *a)
 {
     if (a->more)
         return a->more;
-    remove_idle(a);
+    residents_remove_idle(a);
     a->more = calloc(1, sizeof *a->more);
     if (a->more)
         a->more->actor = a;
@@ -254,10 +222,10 @@ void actor_settle(struct actor *a)
         return;
     }
     if (!is_idle(a))
-        remove_idle(a);
+        residents_remove_idle(a);
     else if (!a->idle)
-        add_idle(a);
-    weigh(a, bytes_of(a));
+        residents_add_idle(a);
+    residents_weigh(a);
 }
 
 void actor_set_state(struct actor *a, struct blob *state, uint32_t schema)

@@ -76,6 +76,9 @@ enum actor_residence {
     ACTOR_UNREAD, /* its load failed, and is tried again */
 };
 
+/* How it counts in memory: see residents.h. */
+enum actor_charge { ACTOR_IS_TASK, ACTOR_IS_COPY, ACTOR_IS_FIXED };
+
 struct actor {
     struct hash_link by_name;  /* first */
     struct actor *prev, *next; /* while `idle`: of its type */
@@ -87,11 +90,12 @@ struct actor {
     ao_time since;           /* while `idle` */
     uint32_t schema;         /* of the state */
     uint32_t jobs;           /* that name it, and operations that wait at it */
-    uint32_t weighed;        /* bytes that its tenant is charged */
+    uint32_t weighed;        /* bytes for which it counts, as `charge` says */
     bool idle : 1;
-    bool failed : 1;   /* it has an entry in `failures` */
-    uint8_t residence; /* enum actor_residence */
-    bool unsaved;      /* durable: its row is not as it is */
+    bool failed : 1;    /* it has an entry in `failures` */
+    uint8_t charge : 2; /* enum actor_charge */
+    uint8_t residence;  /* enum actor_residence */
+    bool unsaved;       /* durable: its row is not as it is */
     uint8_t name_len;
     uint8_t name[];
 };
@@ -109,7 +113,8 @@ struct actors {
     LIST_HEAD(, actor_more) again;
     struct hash_table failures;                       /* of actors: failures.c */
     struct supervision_report *reports, *last_report; /* that are to be sent to supervisors */
-    counter shown, shown_bytes;
+    counter shown, shown_bytes;                       /* in memory, and what they take */
+    uint64_t fixed_bytes;                             /* of these, of those that cannot leave it */
 };
 
 static inline struct span actor_name(const struct actor *a)
@@ -138,10 +143,18 @@ extern const char *const actor_stage_names[];
 
 /* NULL: there is none. */
 struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name);
-/* Found, or made; it goes again by actor_settle().  NULL: BUSY, MEMORY, and a text. */
+/* Makes room for so many bytes of an actor of this tenant, if there is too little, from copies that
+ * are idle.  False: BUSY, and a text. */
+bool actors_make_room(struct actors *actors, const struct tenant *tenant, size_t bytes,
+                      struct refusal *why);
+/* Brings those in memory below actors.bytes, as far as there is time.  True: nothing is left to do.
+ */
+bool actors_trim(struct actors *actors);
+/* Found, or made; it goes again by actor_settle().  NULL: MEMORY, and a text.  `room`: BUSY, too,
+ * if it has to come into memory and there is no room. */
 struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
-                        struct span name, struct refusal *why);
-/* Likewise, of a job that is read back, for which no room is made.  NULL without memory. */
+                        struct span name, bool room, struct refusal *why);
+/* Likewise, of a job that is read back.  NULL without memory. */
 struct actor *actor_recovered(struct actors *actors, struct actor_type *type, struct tenant *tenant,
                               struct span name);
 /* Its extras, made if there are none; NULL without memory. */
@@ -157,7 +170,6 @@ void actor_set_state(struct actor *a, struct blob *state, uint32_t schema);
 void actor_leave(struct actor *a, struct job *job);
 /* Of a type's timer, which lets idle actors go; it sleeps until the first of them may. */
 extern const struct ao_class actors_idle_class;
-void actors_await(struct actor_type *type);
 
 /* --- The hooks (messages.c) --- */
 

@@ -16,7 +16,6 @@
 #include "server/jobs/actors/supervision.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
-#include "server/jobs/life/retention.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/tasks/registry.h"
@@ -109,20 +108,32 @@ static enum ergon_error check_options(const struct actors *actors, struct job *j
     return ERGON_OK;
 }
 
+static const struct actors_limits *limits_of(const struct actor *a)
+{
+    return &jobs_options(a->type->actors->jobs)->settings.limits.actors;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 /* A message with a time has no place yet, and comes in when it is due.  Steps count for none. */
 static enum ergon_error check_room(const struct actor *a, const struct job *job, char *text,
                                    size_t size)
 {
     const struct actor_more *more = a->more;
     const struct actor_policy *policy = &a->type->policy;
+    uint32_t most = least(policy->messages, limits_of(a)->messages);
     bool steps = more && more->step && job_message(more->step)->placed;
     uint32_t count = more ? more->waiting.count + (more->head != NULL) - steps : 0;
     uint64_t bytes = more ? more->bytes : 0;
-    if (count >= policy->messages)
+    if (count >= most)
         return REFUSE(ERGON_E_BUSY,
                       "the mailbox of \"%.*s\" has %" PRIu32 " messages, which is as "
-                      "many as its type allows; try again later",
-                      SHOWN(actor_name(a)), count);
+                      "many as %s; try again later",
+                      SHOWN(actor_name(a)), count,
+                      most < policy->messages ? "actors.messages allows" : "its type allows");
     if (count > 0 && bytes + job->params_len > policy->mailbox)
         return REFUSE(ERGON_E_BUSY,
                       "the messages in the mailbox of \"%.*s\" have %" PRIu64
@@ -173,7 +184,9 @@ static enum ergon_error made(void *arg, struct job *job, const struct job_spec *
     if (wrong != ERGON_OK)
         return wrong;
     struct actor_type *type = actor_type_find(actors, actor_type_of_name(spec->actor));
-    struct actor *a = actor_get(actors, type, job->tenant, spec->actor, &why);
+    /* Until it is due, a name is enough. */
+    bool comes = job->due == 0 || type->policy.durable == DURABLE_NONE;
+    struct actor *a = actor_get(actors, type, job->tenant, spec->actor, comes, &why);
     if (!a)
         return REFUSE(why.error, "%s", why.text);
     fill(job, spec, a); /* so that it goes with the job, if nothing else keeps it */
@@ -350,7 +363,7 @@ static struct attempt_turn *begins(void *arg, struct job *job)
     turn->version = a->version;
     turn->schema = a->schema;
     turn->writes = a->type->policy.schema;
-    turn->state_max = a->type->policy.state;
+    turn->state_max = least(a->type->policy.state, (uint32_t)limits_of(a)->state);
     turn->reads = m->reads;
     turn->next = m->turns;
     m->turns = turn;
@@ -400,8 +413,7 @@ static void undone(void *arg, struct job *job)
 static bool has_room(const struct actor *a, const struct turn_changes *c, struct refusal *why)
 {
     size_t was = a->state ? a->state->len : 0, now = c->state ? c->state->len : 0;
-    return now <= was || room_make_bytes(a->type->actors->jobs, a->tenant->name, now - was,
-                                         why->text, sizeof why->text) == ERGON_OK;
+    return now <= was || actors_make_room(a->type->actors, a->tenant, now - was, why);
 }
 
 /* Takes the changes; what the turn sends was submitted before. */

@@ -563,8 +563,8 @@ static void fini(struct jobs *jobs)
 
 static bool step(struct jobs *jobs)
 {
-    bool sent = supervision_send(jobs->actors);
-    return steps_submit(jobs->actors) && sent;
+    bool sent = supervision_send(jobs->actors), trimmed = actors_trim(jobs->actors);
+    return steps_submit(jobs->actors) && sent && trimmed;
 }
 
 static bool save(struct jobs *jobs)

@@ -87,10 +87,11 @@ struct tenant {
     uint32_t limits;       /* names of these that are in use: sched/limits.h */
     uint32_t rates;        /* likewise */
     struct named_events events;
-    uint32_t open;       /* of these, those that do not count as ended: see tenant_count_open() */
-    uint64_t open_bytes; /* that these take, and all else that it has */
-    uint16_t shown;      /* its mark on the board of tenants */
-    struct kept kept;    /* the others */
+    uint32_t open;        /* of these, those that do not count as ended: see tenant_count_open() */
+    uint64_t open_bytes;  /* that these take, and all else that it has */
+    uint64_t actor_bytes; /* of its actors in memory that cannot leave it: actors/residents.h */
+    uint16_t shown;       /* its mark on the board of tenants */
+    struct kept kept;     /* the others */
     struct span name;
     struct feed_tenant *fed; /* its name, for the feed: feed.h; NULL: not yet */
     /* By the pool's index: FAIR_LEVELS each, malloc'ed; NULL: not yet. */

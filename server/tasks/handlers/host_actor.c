@@ -191,7 +191,7 @@ static bool host_state_bin(struct ergon_task *task, const void *bytes, size_t le
     if (!turn)
         return false;
     if (len > turn->state_max)
-        return changed(task, "the state is larger than its type allows (`state`)");
+        return changed(task, TURN_STATE_TOO_LARGE);
     uint8_t *raw = malloc(ENC_HEAD_MAX + len);
     if (!raw)
         return changed(task, "there is no memory for the state");

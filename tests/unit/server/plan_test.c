@@ -271,12 +271,16 @@ SCRATCH_TEST(what_may_be_held_fits_the_machine)
     struct jobs_settings jobs = plan_jobs(c);
     assert_int_equal(jobs.limits.bytes, machine / 4);
     assert_int_equal(jobs.limits.kept_bytes, machine / 4 / 4);
+    assert_int_equal(jobs.limits.actors.bytes, machine / 4 / 2);
     assert_true(plan_accounts(c).bytes_in_all + jobs.limits.bytes <= machine / 4 * 3);
     c = configure("tasks: {bytes: 8m}\n");
     assert_int_equal(plan_jobs(c).limits.bytes, 8 << 20);
     assert_int_equal(plan_jobs(c).limits.kept_bytes, 2 << 20);
+    assert_int_equal(plan_jobs(c).limits.actors.bytes, 4 << 20);
     c = configure("tasks: {kept_bytes: 0}\n");
     assert_int_equal(plan_jobs(c).limits.kept_bytes, 0);
+    c = configure("actors: {bytes: 3m}\n");
+    assert_int_equal(plan_jobs(c).limits.actors.bytes, 3 << 20);
 }
 
 SCRATCH_TEST(a_database_replicates_unless_it_need_not)

@@ -118,8 +118,7 @@ TEST(a_state_has_a_bound)
     struct attempt_turn *turn = begin();
     turn->state_max = 100;
     assert_null(turn_set_state(turn, span_of(large, 100), 1));
-    assert_string_equal(turn_set_state(turn, span_of(large, 101), 1),
-                        "the state is larger than its type allows (`state`)");
+    assert_string_equal(turn_set_state(turn, span_of(large, 101), 1), TURN_STATE_TOO_LARGE);
     assert_int_equal(turn->changes.state->len, 100); /* the last that was good */
     heap_fail_at(1);
     assert_string_equal(turn_set_state(turn, span_of(large, 2), 1),

@@ -1,0 +1,216 @@
+/* What actors may take: copies leave memory for others; what is fixed is bounded, and shared by
+ * tenants; states and mailboxes are as small as the server says. */
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/job_options.h"
+#include "tests/support/jobs_actors.h"
+
+#define KEPT_TEST(name) JOBS_TEST(name, .stored = true, .quiet = true)
+
+enum { STATE = 10000, MANY = 100 };
+
+static const struct actor_policy durable = {ACTOR_POLICY_DEFAULTS, .schema = 1,
+                                            .durable = ACTOR_DURABLE_FSYNC, .idle = AO_S(3600)};
+
+static void begin(struct jobs_world *w, uint64_t bytes)
+{
+    static const char *const carts[] = {"cart.add", NULL}, *const boxes[] = {"box.add", NULL};
+    offer(w, "box", &usual, boxes);
+    if (w->store)
+        offer(w, "cart", &durable, carts);
+    struct jobs_limits limits = w->jobs->options.settings.limits;
+    limits.actors.bytes = bytes;
+    jobs_set_limits(w->jobs, &limits);
+    jobs_world_settle(w);
+}
+
+static uint64_t bytes_of(const struct jobs_world *w)
+{
+    return counter_read(&w->jobs->actors->shown_bytes);
+}
+
+static uint64_t actors_of(const struct jobs_world *w)
+{
+    return counter_read(&w->jobs->actors->shown);
+}
+
+/* A large state, whose first byte is the number of turns. */
+static void turn(struct jobs_world *w, uint64_t id)
+{
+    static uint8_t raw[STATE] = {0xc5, (STATE - 3) >> 8, (uint8_t)(STATE - 3)};
+    struct world_run *r = world_run_of(w, id);
+    assert_non_null(r);
+    const struct blob *state = r->run.turn->state;
+    raw[3] = state ? (uint8_t)(blob_bytes(state).at[3] + 1) : 1;
+    assert_null(turn_set_state(r->run.turn, span_of(raw, STATE), 1));
+    world_finish(r, "\x2a");
+    jobs_world_pass(w, AO_MS(5));
+}
+
+static void add(struct jobs_world *w, const char *type, unsigned n)
+{
+    char name[32], method[32];
+    snprintf(name, sizeof name, "%s/%u", type, n);
+    snprintf(method, sizeof method, "%s.add", type);
+    uint64_t id = jobs_world_submit(w, &TELL(name, method));
+    jobs_world_pass(w, AO_MS(5));
+    turn(w, id);
+}
+
+static void refused(struct jobs_world *w, struct job_spec spec, enum ergon_error error,
+                    const char *why)
+{
+    struct submitted out;
+    char text[JOB_TEXT_MAX] = "";
+    uint64_t jobs = w->jobs->table.count, actors = w->jobs->actors->by_name.count;
+    assert_int_equal(world_submit(w, &spec, &out, text, sizeof text), error);
+    stage_holds(text, why);
+    jobs_world_settle(w);
+    assert_int_equal(w->jobs->table.count, jobs);
+    assert_int_equal(w->jobs->actors->by_name.count, actors);
+}
+
+KEPT_TEST(copies_leave_memory_for_others_and_nothing_is_lost)
+{
+    begin(w, 20 * STATE);
+    for (unsigned n = 0; n < 3 * MANY; n++) {
+        add(w, "cart", n % MANY);
+        assert_in_range(bytes_of(w), 1, 20 * STATE);
+    }
+    assert_in_range(actors_of(w), 15, 20);
+    for (unsigned n = 0; n < MANY; n++) {
+        add(w, "cart", n);
+        char name[32];
+        snprintf(name, sizeof name, "cart/%u", n);
+        assert_int_equal(actor_of(w, name)->version, 4);
+        assert_int_equal(blob_bytes(actor_of(w, name)->state).at[3], 4);
+    }
+    assert_int_equal(w->jobs->actors->fixed_bytes, 0);
+    stage_balances(w);
+}
+
+KEPT_TEST(the_one_that_was_used_longest_ago_goes_first)
+{
+    begin(w, 4 * STATE);
+    for (unsigned n = 0; n < 3; n++)
+        add(w, "cart", n);
+    add(w, "cart", 0); /* it is used again */
+    add(w, "cart", 3);
+    assert_non_null(actor_of(w, "cart/0"));
+    assert_null(actor_of(w, "cart/1"));
+    assert_non_null(actor_of(w, "cart/2"));
+}
+
+KEPT_TEST(one_that_jobs_name_keeps_its_name_alone)
+{
+    begin(w, 4 * STATE);
+    add(w, "cart", 1);
+    uint64_t id = jobs_world_submit(w, &TELL("cart/1", "cart.add", .delay = AO_S(60)));
+    for (unsigned n = 2; n < 8; n++)
+        add(w, "cart", n);
+    assert_int_equal(actor_of(w, "cart/1")->residence, ACTOR_AWAY);
+    assert_null(actor_of(w, "cart/1")->state);
+    jobs_world_pass(w, AO_S(60));
+    turn(w, id);
+    assert_int_equal(actor_of(w, "cart/1")->version, 2);
+}
+
+KEPT_TEST(what_is_active_stays_and_a_new_one_is_busy)
+{
+    begin(w, 4 * STATE);
+    for (unsigned n = 0; n < 3; n++)
+        add(w, "cart", n);
+    uint64_t ids[3];
+    for (unsigned n = 0; n < 3; n++) {
+        char name[32];
+        snprintf(name, sizeof name, "cart/%u", n);
+        ids[n] = jobs_world_submit(w, &TELL(name, "cart.add"));
+    }
+    struct jobs_limits limits = w->jobs->options.settings.limits;
+    limits.actors.bytes = 3 * STATE;
+    jobs_set_limits(w->jobs, &limits);
+    jobs_world_pass(w, AO_MS(5));
+    refused(w, TELL("cart/9", "cart.add"), ERGON_E_BUSY, "(actors.bytes)");
+    assert_int_equal(actors_of(w), 3);
+    for (unsigned n = 0; n < 3; n++)
+        turn(w, ids[n]);
+    add(w, "cart", 9);
+    assert_in_range(bytes_of(w), 1, 3 * STATE);
+}
+
+ACTOR_TEST(volatile_ones_have_no_copy_and_stay)
+{
+    begin(w, 10 * STATE);
+    for (unsigned n = 0; n < 4; n++)
+        add(w, "box", n);
+    struct jobs_limits limits = w->jobs->options.settings.limits;
+    limits.tenant_share = 50;
+    limits.actors.bytes = 8 * STATE;
+    jobs_set_limits(w->jobs, &limits);
+    jobs_world_settle(w);
+    refused(w, TELL("box/9", "box.add"), ERGON_E_BUSY, "its share of actors.bytes");
+    assert_int_equal(actors_of(w), 4);
+    uint64_t other = jobs_world_submit(w, &TELL("box/9", "box.add", .tenant = span_text("ada")));
+    jobs_world_settle(w);
+    turn(w, other);
+    jobs_world_pass(w, usual.idle + AO_S(1));
+    assert_int_equal(actors_of(w), 0);
+    add(w, "box", 9);
+}
+
+ACTOR_TEST(a_turn_whose_state_has_no_room_fails)
+{
+    begin(w, 3 * STATE);
+    add(w, "box", 0);
+    add(w, "box", 1);
+    uint64_t id = jobs_world_submit(
+        w, &TELL("box/2", "box.add", .retries = 0, .said = 1u << JOB_OPTION_retries));
+    jobs_world_settle(w);
+    turn(w, id);
+    assert_int_equal(world_state(w, id), JOB_FAILED);
+    char text[JOB_LINE_MAX];
+    job_end_text(world_job(w, id), text);
+    stage_holds(text, "actors.bytes");
+    has_state(w, "box/2", NULL, 0);
+}
+
+KEPT_TEST(a_lower_bound_takes_effect_at_once)
+{
+    begin(w, 100 * STATE);
+    for (unsigned n = 0; n < 50; n++)
+        add(w, "cart", n);
+    assert_int_equal(actors_of(w), 50);
+    struct jobs_limits limits = w->jobs->options.settings.limits;
+    limits.actors.bytes = 10 * STATE;
+    jobs_set_limits(w->jobs, &limits);
+    jobs_world_settle(w);
+    assert_in_range(bytes_of(w), 1, 10 * STATE);
+    assert_non_null(actor_of(w, "cart/49"));
+    assert_null(actor_of(w, "cart/0"));
+}
+
+KEPT_TEST(copies_of_a_type_that_ceases_to_be_durable_are_fixed)
+{
+    static const char *const carts[] = {"cart.add", NULL};
+    begin(w, 100 * STATE);
+    add(w, "cart", 1);
+    assert_int_equal(w->jobs->actors->fixed_bytes, 0);
+    offer(w, "cart", &usual, carts);
+    assert_int_equal(w->jobs->actors->fixed_bytes, bytes_of(w));
+}
+
+ACTOR_TEST(states_and_mailboxes_are_as_small_as_the_server_says)
+{
+    begin(w, 100 * STATE);
+    struct jobs_limits limits = w->jobs->options.settings.limits;
+    limits.actors.state = STATE - 1;
+    limits.actors.messages = 2;
+    jobs_set_limits(w->jobs, &limits);
+    jobs_world_settle(w);
+    uint64_t id = post(w, &TELL("box/1", "box.add"));
+    struct attempt_turn *t = world_run_of(w, id)->run.turn;
+    assert_int_equal(t->state_max, STATE - 1);
+    post(w, &TELL("box/1", "box.add"));
+    refused(w, TELL("box/1", "box.add"), ERGON_E_BUSY, "as many as actors.messages allows");
+}
