@@ -155,7 +155,7 @@ static void commit(struct disk_store *d)
     }
     for (uint32_t n = 0; n < b->count; n++) {
         if (b->error != STORE_OK)
-            b->ops[n]->error = b->error;
+            store_op_end(b->ops[n], b->error);
         store_ops_push(&d->done_first, &d->done_last, b->ops[n]);
     }
     ao_activate(d->receiver);
@@ -196,7 +196,7 @@ int store_start(struct store *s, struct activator *client, struct ao *receiver)
 void store_push(struct store *s, struct store_op *op)
 {
     struct disk_store *d = &disk_store;
-    op->error = d->stopped ? STORE_CLOSED : STORE_OK;
+    store_op_end(op, d->stopped ? STORE_CLOSED : STORE_OK);
     if (d->stopped) {
         store_ops_push(&d->done_first, &d->done_last, op);
         return;
@@ -303,17 +303,24 @@ struct store *disk_store_open(char *error, size_t size)
     return s;
 }
 
+static void forget(struct jobs *client, struct store_op *op)
+{
+    if (op->kind == STORE_ROW_GET)
+        free(op->bytes);
+    codec_write_free(client, op);
+}
+
 void world_store_crash(struct store *s, struct jobs *client)
 {
     struct disk_store *d = &disk_store;
     remember(d);
     end_writer(d);
     while (d->first)
-        codec_write_free(client, store_ops_pop(&d->first));
+        forget(client, store_ops_pop(&d->first));
     while (d->done_first)
-        codec_write_free(client, store_ops_pop(&d->done_first));
+        forget(client, store_ops_pop(&d->done_first));
     for (uint32_t n = 0; n < d->riding; n++)
-        codec_write_free(client, d->batch.ops[n]);
+        forget(client, d->batch.ops[n]);
     d->riding = 0;
 }
 

@@ -707,6 +707,34 @@ KEPT_TEST(a_turn_that_stops_its_actor_is_written)
     is_waiting(w, b, JOB_WHY_STOPPED);
 }
 
+/* --- What follows a failure --- */
+
+/* Its first message is done, its second one fails. */
+static void fail_one(struct jobs_world *w, uint8_t on_failure)
+{
+    struct actor_policy policy = usual;
+    policy.on_failure = on_failure;
+    policy.retries = 0;
+    offer(w, "cart", &policy);
+    answer(w, tell(w, "cart/1"), "\x01");
+    world_fail(world_run_of(w, tell(w, "cart/1")), "ODD", "never");
+    commit(w);
+    commit(w);
+}
+
+KEPT_TEST(an_actor_that_its_failure_stops_is_stopped_on_disk)
+{
+    fail_one(w, ACTOR_STOPS);
+    has_row(w, "cart/1", "\x01", 1);
+    assert_true(span_is(row_of(w, "cart/1")->stopped, "add failed: ODD: never"));
+}
+
+KEPT_TEST(a_state_that_a_failure_resets_is_forgotten_on_disk)
+{
+    fail_one(w, ACTOR_RESETS);
+    has_row(w, "cart/1", "", 2);
+}
+
 /* --- What a turn sends --- */
 
 static void sends(struct jobs_world *w, uint64_t id, const char *to, const char *method)
