@@ -28,6 +28,12 @@ struct span message_actor(const struct job *job)
     return a ? actor_name(a) : (struct span){0};
 }
 
+enum job_reason message_reason(const struct job *job)
+{
+    const struct actor *a = job_message(job)->actor;
+    return a && a->more && a->more->stopped ? JOB_WHY_STOPPED : JOB_WHY_ACTOR;
+}
+
 /* --- By name --- */
 
 static uint64_t hash_of(const struct actors *actors, struct span tenant, struct span name)

@@ -19,6 +19,7 @@
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/operations/turns.h"
 #include "server/jobs/sched/out.h"
+#include "server/jobs/verbs/explain.h"
 #include "server/jobs/verbs/view.h"
 #include "server/tasks/registry.h"
 
@@ -53,8 +54,9 @@ static struct actor *find(struct jobs *jobs, struct operation *op)
         return a;
     }
     operation_refuse(op, ERGON_E_NOT_FOUND,
-                     "no actor \"%.*s\": nobody has sent it a message, or it was idle or dropped",
-                     (int)(args->name.len < 80 ? args->name.len : 80), (const char *)args->name.at);
+                     "no actor \"%.*s\": it has neither a state nor a message; the first message "
+                     "whose turn sets a state makes it",
+                     (int)utf8_cut(args->name, 80).len, (const char *)args->name.at);
     return NULL;
 }
 
@@ -157,23 +159,22 @@ static void serve_get(struct jobs *jobs, struct operation *op)
 
 struct explanation {
     const char *reason;
-    char text[400];
+    char text[EXPLAIN_TEXT_MAX + 400];
 };
 
-static void explain_head(const struct actor *a, const struct job *head, struct explanation *e)
+static void explain_head(struct jobs *jobs, const struct operation *op, const struct actor *a,
+                         struct explanation *e)
 {
-    char id[ID_TEXT_SIZE];
-    bool runs = job_state_runs((enum job_state)head->state);
-    e->reason = job_reason_name((enum job_reason)head->reason);
+    char id[ID_TEXT_SIZE], why[EXPLAIN_TEXT_MAX];
+    struct job *head = a->more->head;
+    e->reason = job_reason_name(explain_job(jobs, op, head, why, sizeof why));
     snprintf(e->text, sizeof e->text,
-             "%.*s is active: %.*s (%s) %s; %" PRIu32 " messages wait behind it", (int)a->name_len,
+             "%.*s is active: %.*s (%s): %s; %" PRIu32 " messages wait behind it", (int)a->name_len,
              (const char *)a->name, (int)head->queue->name.len, (const char *)head->queue->name.at,
-             id_text(head->id, id),
-             runs ? "runs" : job_reason_meaning((enum job_reason)head->reason),
-             a->more->waiting.count);
+             id_text(head->id, id), why, a->more->waiting.count);
 }
 
-static void explain_rest(const struct actor *a, struct explanation *e)
+static void explain_sleep(const struct actor *a, struct explanation *e)
 {
     ao_time next = actor_next(a);
     e->reason = "sleep";
@@ -183,7 +184,8 @@ static void explain_rest(const struct actor *a, struct explanation *e)
                                 : "until its next step is due, or a message comes, or actor.wake");
 }
 
-static void explain(const struct actor *a, struct explanation *e)
+static void explain(struct jobs *jobs, const struct operation *op, const struct actor *a,
+                    struct explanation *e)
 {
     const struct actor_more *more = a->more;
     if (more && more->stopped) {
@@ -193,14 +195,14 @@ static void explain(const struct actor *a, struct explanation *e)
                  (int)a->name_len, (const char *)a->name,
                  (int)utf8_cut(span_text(more->stopped), 100).len, more->stopped, waiting_of(a));
     } else if (more && more->head) {
-        explain_head(a, more->head, e);
+        explain_head(jobs, op, a, e);
     } else if (more && more->out > 0) {
         e->reason = job_reason_name(JOB_WHY_OVERRUN);
         snprintf(e->text, sizeof e->text,
                  "%.*s is active: an attempt that was given up has not returned", (int)a->name_len,
                  (const char *)a->name);
     } else {
-        explain_rest(a, e);
+        explain_sleep(a, e);
     }
 }
 
@@ -223,7 +225,7 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     pack_init(p);
     pack_map(p, PAIRS + 2);
     pack_actor(jobs, p, a);
-    explain(a, &e);
+    explain(jobs, op, a, &e);
     explain_failures(a, &e);
     pack_key_str(p, "reason", e.reason);
     pack_key_str(p, "text", e.text);

@@ -41,6 +41,9 @@ static inline struct message *job_message(const struct job *job)
     return job->is_message ? (struct message *)(uintptr_t)(job + 1) : NULL;
 }
 
+/* Why a message waits behind others: `actor`, or `stopped`. */
+enum job_reason message_reason(const struct job *job);
+
 /* The name of the actor of a message, which lasts as long as that. */
 struct span message_actor(const struct job *job);
 

@@ -813,7 +813,7 @@ static const struct detail details[JOB_REASON_COUNT] = {
 
 /* --- The answer --- */
 
-/* The reason that was recorded with the job; for a queued job, a reason that applies to its whole
+/* The reason that is shown of the job; for a queued job, a reason that applies to its whole
  * queue takes precedence. */
 static enum job_reason reason_of(const struct question *q, const struct job *job)
 {
@@ -823,7 +823,7 @@ static enum job_reason reason_of(const struct question *q, const struct job *job
     if (job->reason == JOB_WHY_COMMIT && away)
         return JOB_WHY_STORE; /* the database of a cluster is away: nothing comes back */
     if (job->reason != JOB_WHY_TURN)
-        return limits_reason(job);
+        return view_reason(job);
     if (s->stopping)
         return JOB_WHY_STOPPING;
     if (!jobs_may_act(q->jobs))
@@ -835,6 +835,27 @@ static enum job_reason reason_of(const struct question *q, const struct job *job
     return pool_rests(pool) || (next && pool->full) ? JOB_WHY_EXECUTORS : JOB_WHY_TURN;
 }
 
+static enum job_reason explain(struct question *q, struct job *job, char *text, size_t size)
+{
+    view_stage(q->jobs, job);
+    count_before(q, job);
+    jobs_worked(q->jobs, dependencies_open(job));
+    enum job_reason reason = reason_of(q, job);
+    assert((reason == JOB_WHY_ENDED) == !job_state_open((enum job_state)job->state));
+    if (details[reason].say && operation_may_know(q->op, job))
+        details[reason].say(q, job, text, size);
+    else
+        snprintf(text, size, "%s", job_reason_meaning(reason));
+    return reason;
+}
+
+enum job_reason explain_job(struct jobs *jobs, const struct operation *op, struct job *job,
+                            char *text, size_t size)
+{
+    struct question q = {.jobs = jobs, .op = op};
+    return explain(&q, job, text, size);
+}
+
 static void serve(struct jobs *jobs, struct operation *op)
 {
     struct job *job = operation_find_job(jobs, op, op->job.id);
@@ -843,16 +864,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     struct question q = {.jobs = jobs, .op = op};
     if (!job)
         return;
-    view_stage(jobs, job);
-    count_before(&q, job);
-    jobs_worked(jobs, dependencies_open(job));
-    enum job_reason reason = reason_of(&q, job);
-    assert((reason == JOB_WHY_ENDED) == !job_state_open((enum job_state)job->state));
+    enum job_reason reason = explain(&q, job, text, sizeof text);
     const struct detail *d = &details[reason];
-    if (d->say)
-        d->say(&q, job, text, sizeof text);
-    else
-        snprintf(text, sizeof text, "%s", job_reason_meaning(reason));
     pack_init(p);
     pack_map(p, 5 + contents_pairs(VIEW_PARAMS_TEXT) + d->pairs);
     pack_key_str(p, "id", id_text(job->id, id));

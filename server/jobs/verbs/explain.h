@@ -6,7 +6,9 @@
 #include <stddef.h>
 
 #include "proto/pack.h"
+#include "server/jobs/core/states.h"
 
+struct job;
 struct job_queue;
 struct jobs;
 struct operation;
@@ -24,6 +26,11 @@ struct viewer {
  * shows at most 64 workers, each with some of its jobs, as far as the viewer may know of them. */
 void explain_executors(struct jobs *jobs, const struct job_queue *q, const struct viewer *viewer,
                        struct pack *p);
+
+/* Why the job is where it is, with a sentence that says so; of a job that the caller may not know
+ * of, the meaning of the reason alone. */
+enum job_reason explain_job(struct jobs *jobs, const struct operation *op, struct job *job,
+                            char *text, size_t size);
 
 /* Writes that the workers of the queue keep dying.  False: its pool does not rest, and nothing is
  * written. */

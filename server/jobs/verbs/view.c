@@ -8,6 +8,7 @@
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/history_reload.h"
 #include "server/jobs/core/ids.h"
+#include "server/jobs/core/message.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/operations/turns.h"
 #include "server/jobs/sched/out.h"
@@ -156,6 +157,12 @@ const struct job *view_after_failed(const struct jobs *jobs, const struct operat
     return on && operation_may_name(op, job, on) ? on : NULL;
 }
 
+enum job_reason view_reason(const struct job *job)
+{
+    enum job_reason reason = limits_reason(job);
+    return reason == JOB_WHY_ACTOR ? message_reason(job) : reason;
+}
+
 void view_job(struct jobs *jobs, const struct operation *op, struct job *job, unsigned parts,
               struct pack *p)
 {
@@ -172,7 +179,7 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
-    pack_key_str(p, "reason", job_reason_name(limits_reason(job)));
+    pack_key_str(p, "reason", job_reason_name(view_reason(job)));
     pack_key_uint(p, "attempt", job->attempt);
     pack_key_uint(p, "failures", job->failures);
     pack_key_uint(p, "retries", job->retries);

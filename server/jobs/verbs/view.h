@@ -52,6 +52,9 @@ static inline void view_name(struct pack *p, const char *key, struct span name)
  * running or parked.  Called before a client is shown a job; does nothing to other jobs. */
 void view_stage(struct jobs *jobs, struct job *job);
 
+/* The reason that is shown of a job. */
+enum job_reason view_reason(const struct job *job);
+
 /* --- Filters --- */
 
 /* An empty `wanted` fits all names. */
