@@ -6,11 +6,13 @@ build=${ERGON_BUILD:-build}
 # The one that the end-to-end tests are run with.
 python=$(sed -n 's/^ERGON_PYTHON:[^=]*=//p' "$build/CMakeCache.txt")
 
-# Damages to the files of a store: ERGON_DAMAGES says how many.
+# Damages to the files of a store, and to rows of actors: ERGON_DAMAGES says how many of each.
 damages() {
-    cmake --build "$build" --target test_damages_damages >/dev/null
-    ERGON_DAMAGES=${ERGON_DAMAGES:-10000} "$build/tests/damages/test_damages_damages" 2>"$build/damages.log" ||
-        { tail -20 "$build/damages.log"; return 1; }
+    for test in damages actors; do
+        cmake --build "$build" --target "test_damages_$test" >/dev/null
+        ERGON_DAMAGES=${ERGON_DAMAGES:-10000} "$build/tests/damages/test_damages_$test" 2>"$build/damages.log" ||
+            { tail -20 "$build/damages.log"; return 1; }
+    done
 }
 
 # kill -9 under load, and at the begin of handlers: ERGON_KILLS says how often, ERGON_SEED of which random numbers.

@@ -13,6 +13,7 @@
 #include "server/administer.h"
 #include "server/config/module_path.h"
 #include "server/jobs/core/states.h"
+#include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"
 #include "server/lifecycle.h"
 #include "server/membership.h"

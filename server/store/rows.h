@@ -22,7 +22,8 @@ struct row_names row_names_of(const char *const *states, uint32_t state_count);
 extern const struct store_table row_submissions, row_options, row_lives;
 extern const struct store_table row_database_submissions; /* as a database has the first */
 extern const struct store_table row_events;
-extern const struct store_table row_turns; /* of SQLite */
+extern const struct store_table row_turns;     /* of SQLite */
+#define ROW_TURN_MAX ((uint64_t)INT64_MAX / 2) /* the highest number that a turn may have */
 
 /* All tables of a file, and of a database, in the order in which they are made.  The counters are
  * the last. */

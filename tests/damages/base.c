@@ -144,7 +144,7 @@ static void put(struct making *m)
     uint32_t size =
         chance(&m->random, 6) == 0 ? chance(&m->random, PARAMS_MAX) : chance(&m->random, 80);
     *t = (struct store_task){.id = first_id + task,
-                             .method = span_text("work"),
+                             .method = span_text(task % 5 ? "work" : "cart.add"),
                              .tenant = task % 3 ? span_text("somebody") : span_of(NULL, 0),
                              .actor = task % 5 ? span_of(NULL, 0) : span_text("cart/42"),
                              .params = params_of(task, size),

@@ -10,9 +10,6 @@
  * finds one in some thousand damages only as the start writes: that is refused with a text, too.
  *
  * ERGON_DAMAGES says how many (300), ERGON_DAMAGES_FROM the first: each follows from its number. */
-#include <ergon/handler.h>
-
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +17,20 @@
 #include <unistd.h>
 
 #include "server/jobs/core/states.h"
+#include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/sched/board.h"
 #include "server/store/chunk.h"
-#include "server/store/offline/offline.h"
 #include "tests/damages/base.h"
 #include "tests/damages/damage.h"
+#include "tests/damages/look.h"
 #include "tests/support/cmocka_env.h"
-#include "tests/support/jobs_life.h"
 #include "tests/support/store_world.h"
 
 enum {
-    LINES = 1 << 23 /* bytes: an export */,
     ROUNDS = 300,
     BASES = 2,
     TEXT = 600,
-    HANGS = 120 /* s, a round */,
     SEED = 20,
     BOARD_PLACE = 24 /* byte: device and inode of the file */
 };
@@ -52,21 +47,6 @@ struct world {
     char folder[STORE_FOLDER]; /* in memory; empty: there is none */
     char copy[STORE_PATH + 8];
 };
-
-/* --- Which one it was --- */
-
-static volatile sig_atomic_t current; /* the number of the damage at hand */
-
-static void tell_current(int number)
-{
-    char text[80];
-    int len =
-        snprintf(text, sizeof text, "signal %d at ERGON_DAMAGES_FROM=%d\n", number, (int)current);
-    if (write(STDERR_FILENO, text, (size_t)len) < 0)
-        _exit(1);
-    signal(number, SIG_DFL);
-    raise(number);
-}
 
 /* --- What a store tells --- */
 
@@ -193,17 +173,6 @@ static uint32_t actors_of(const char *path)
 
 /* --- One damage --- */
 
-static void never_run(struct ergon_task *task)
-{
-}
-
-ERGON_MODULE(damages_module, "damages", "1.0")
-{
-    static const struct ergon_handler work = {
-        .size = sizeof work, .kind = ERGON_BLOCKING, .name = "work", .run = never_run};
-    return ergon_register(module, &work);
-}
-
 /* FILE-running as a kill leaves it beside this very file: tasks of it ran, and returned. */
 static void write_board(const struct world *w, const char *path, uint64_t *random)
 {
@@ -256,72 +225,12 @@ static void make_board(struct world *w)
     w->board = files.part[STORE_FILE];
 }
 
-/* As a server starts and stops. */
-static bool is_started(const char *path, char error[static TEXT])
-{
-    struct jobs_life v;
-    bool started = jobs_life_begin(&v, path, ergon_module(), error, TEXT);
-    jobs_life_end(&v);
-    if (!started)
-        assert_string_not_equal(error, "");
-    return started;
-}
-
-static struct store_offline offline(const char *path)
-{
-    return (struct store_offline){.path = path,
-                                  .states = job_state_names,
-                                  .state_count = JOB_STATE_COUNT,
-                                  .task_fault = row_check_task,
-                                  .event_fault = row_check_event,
-                                  .rate_fault = row_check_rate,
-                                  .semaphore_fault = row_check_semaphore,
-                                  .hold_fault = row_check_hold,
-                                  .cron_fault = row_check_cron,
-                                  .actor_fault = row_check_actor,
-                                  .actor_type_fault = row_check_actor_type};
-}
-
-static enum store_offline_end checked(const char *path)
-{
-    char text[1 << 16] = "";
-    const struct store_offline o = offline(path);
-    FILE *out = fmemopen(text, sizeof text, "w");
-    enum store_offline_end end = store_check(&o, out, out);
-    fclose(out);
-    assert_true(end == OFFLINE_GOOD || text[0]);
-    return end;
-}
-
 /* What can be read of it makes a sound store. */
 static void saved(struct world *w)
 {
-    static char lines[LINES];
-    char errors[1 << 16] = "";
-    const struct store_files none = {0};
-    const struct store_offline from = offline(w->at.path), to = offline(w->copy);
-    FILE *out = fmemopen(lines, sizeof lines, "w"), *said = fmemopen(errors, sizeof errors, "w");
-    enum store_offline_end end = store_export(&from, out, said);
-    size_t len = (size_t)ftell(out);
-    fclose(out);
-    assert_in_range(len, 0, sizeof lines - 2);
-    if (end != OFFLINE_UNREADABLE && strstr(lines, "{\"counters\"")) {
-        FILE *in = fmemopen(lines, len, "r");
-        store_files_write(&none, w->copy);
-        bool imported = store_import(&to, in, said) == OFFLINE_GOOD;
-        fclose(in);
-        fflush(said);
-        if (!imported)
-            fprintf(stderr, "ERGON_DAMAGES_FROM=%d: %s", (int)current, errors);
-        assert_true(imported);
-        bool sound = checked(w->copy) == OFFLINE_GOOD;
-        if (!sound)
-            fprintf(stderr, "ERGON_DAMAGES_FROM=%d: the copy is not sound\n", (int)current);
-        assert_true(sound);
-        struct told told = {.base = &w->bases[0]};
+    struct told told = {.base = &w->bases[0]};
+    if (look_save(w->at.path, w->copy))
         assert_true(is_read(w->copy, &told));
-    }
-    fclose(said);
 }
 
 static void compare(struct world *w, const struct damage *d, const struct told *told)
@@ -331,7 +240,8 @@ static void compare(struct world *w, const struct damage *d, const struct told *
         fprintf(
             stderr,
             "%s at ERGON_DAMAGES_FROM=%d: %u tasks are missing, %u strange, %u older, %u changed\n",
-            d->kind, (int)current, missing(told), told->strangers, told->older, told->changed);
+            d->kind, (int)look_current(), missing(told), told->strangers, told->older,
+            told->changed);
     if (!d->log && told->changed == 0)
         assert_true(whole);
     if (!d->payload)
@@ -346,13 +256,12 @@ static void damage(struct world *w, uint64_t number)
     uint64_t random = number * UINT64_C(0x9e3779b97f4a7c15) + 1;
     const struct base *base = &w->bases[(number / 7) % (BASES * BASE_ENDS)];
     struct told told = {.base = base};
-    char error[TEXT] = "";
+    char error[LOOK_TEXT] = "";
     struct store_files files = store_files_copy(&base->files);
-    current = (sig_atomic_t)number;
-    alarm(HANGS);
+    look_at(number);
     struct damage d = damage_do(&files, &random);
     store_files_write(&files, w->at.path);
-    enum store_offline_end check = checked(w->at.path);
+    enum store_offline_end check = look_check(w->at.path);
     if (number % 4 == 0)
         saved(w);
     bool read = is_read(w->at.path, &told);
@@ -366,7 +275,7 @@ static void damage(struct world *w, uint64_t number)
     if (check == OFFLINE_GOOD && !d.log && !d.payload)
         assert_int_equal(actors, BASE_ACTORS - BASE_ACTORS / 20);
     write_board(w, w->at.path, &random);
-    bool started = is_started(w->at.path, error);
+    bool started = look_start(w->at.path, 0, error);
     if (started)
         assert_true(read);
     if (!started) { /* whatever became of FILE-running; SQLite finds some damages as it writes */
@@ -406,22 +315,13 @@ static int close_world(void **state)
     return store_world_remove(state);
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 TEST_OF(struct world *w, NULL, open_world, close_world, what_is_damaged_is_refused_or_read)
 {
-    uint64_t from = from_environment("ERGON_DAMAGES_FROM", 0),
-             count = from_environment("ERGON_DAMAGES", ROUNDS);
-    const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM};
-    for (size_t n = 0; n < sizeof fatal / sizeof *fatal; n++)
-        signal(fatal[n], tell_current);
+    uint64_t from = look_from_environment("ERGON_DAMAGES_FROM", 0),
+             count = look_from_environment("ERGON_DAMAGES", ROUNDS);
+    look_begin();
     for (uint64_t n = from; n < from + count; n++)
         damage(w, n);
-    alarm(0);
     const struct tally *t = &w->tally;
     printf("%llu damages: %llu refused with a text, %llu read as they were, %llu as they were "
            "before the end of the log, %llu with another payload that nobody can see; %llu were "

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "proto/pack.h"
 #include "proto/reader.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/residents.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
 #include "server/tasks/registry.h"
@@ -39,66 +39,12 @@ _Static_assert((int)ACTOR_DURABLE_NONE == DURABLE_NONE && (int)ACTOR_DURABLE_FSY
 
 /* --- Rows --- */
 
-/* The numbers of a policy, as a row has them. */
-static const struct {
-    const char *name;
-    size_t at;
-    uint8_t bytes;
-} numbers[] = {
-#define NUMBER(member)                                                                             \
-    {                                                                                              \
-#member, offsetof(struct actor_policy, member), sizeof((struct actor_policy){0}.member)    \
-    }
-    NUMBER(schema),  NUMBER(retries),    NUMBER(call_retries), NUMBER(backoff), NUMBER(backoff_max),
-    NUMBER(timeout), NUMBER(idle),       NUMBER(messages),     NUMBER(mailbox), NUMBER(state),
-    NUMBER(durable), NUMBER(on_failure), NUMBER(intensity),    NUMBER(window),
-#undef NUMBER
-};
-
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
-
-static uint64_t get_number(const struct actor_policy *policy, unsigned i)
-{
-    const uint8_t *at = (const uint8_t *)policy + numbers[i].at;
-    if (numbers[i].bytes == 1)
-        return *at;
-    if (numbers[i].bytes == sizeof(uint32_t))
-        return *(const uint32_t *)(const void *)at;
-    return *(const uint64_t *)(const void *)at;
-}
-
-static void set_number(struct actor_policy *policy, unsigned i, uint64_t n)
-{
-    uint8_t *at = (uint8_t *)policy + numbers[i].at;
-    if (numbers[i].bytes == 1)
-        *at = (uint8_t)n;
-    else if (numbers[i].bytes == sizeof(uint32_t))
-        *(uint32_t *)(void *)at = (uint32_t)n;
-    else
-        *(uint64_t *)(void *)at = n;
-}
-
-static void pack_policy(struct pack *p, const struct actor_type *type,
-                        const struct actor_offer *offer)
-{
-    pack_map(p, NUMBERS + 2);
-    for (unsigned i = 0; i < NUMBERS; i++)
-        pack_key_uint(p, numbers[i].name, get_number(&type->policy, i));
-    pack_key_str(p, "supervisor", type->policy.supervisor);
-    pack_str(p, "methods");
-    pack_map(p, offer->count);
-    for (uint32_t i = 0; i < offer->count; i++) {
-        pack_span(p, span_behind(offer->methods[i]->name, type->methods.len));
-        pack_uint(p, method_actor(offer->methods[i]));
-    }
-}
-
 /* Without memory the row stays as it was: after a restart the type is as it was offered before. */
 static void pack_type(struct actor_type *type, const struct actor_offer *offer)
 {
     struct pack p;
     pack_init(&p);
-    pack_policy(&p, type, offer);
+    type_row_pack(&p, &type->policy, offer);
     struct span now = pack_bytes(&p);
     if (now.len > 0 && !(type->row && span_equal(blob_bytes(type->row), now))) {
         blob_unref(type->row);
@@ -146,83 +92,43 @@ bool actor_types_save(struct actors *actors)
     return any;
 }
 
-static bool read_one_number(struct reader *r, struct span name, struct actor_policy *policy)
-{
-    uint64_t n;
-    if (!read_uint(r, &n))
-        return false;
-    for (unsigned i = 0; i < NUMBERS; i++)
-        if (span_is(name, numbers[i].name))
-            set_number(policy, i, n);
-    return true;
-}
-
-static bool read_supervisor(struct reader *r, struct actor_policy *policy)
-{
-    struct span name;
-    if (!read_text(r, &name) || name.len >= sizeof policy->supervisor)
-        return false;
-    snprintf(policy->supervisor, sizeof policy->supervisor, "%.*s", (int)name.len,
-             (const char *)name.at);
-    return true;
-}
-
 /* Its methods are in the registry from now on, as a worker's that is away.  Returns how many. */
-static uint32_t read_methods(struct actors *actors, struct span type, struct reader *r,
+static uint32_t read_methods(struct actors *actors, struct span type, struct span raw,
                              struct method **methods)
 {
     struct registry *registry = jobs_options(actors->jobs)->registry;
+    struct reader r = reader_of(raw);
     char name[ACTOR_METHOD_MAX];
-    uint32_t pairs, count = 0;
+    uint32_t pairs = 0, count = 0;
     struct span one;
     uint64_t is;
-    if (!read_map(r, &pairs) || pairs > ACTOR_METHODS_MAX)
-        return 0;
-    for (; pairs > 0 && read_text(r, &one) && read_uint(r, &is); pairs--) {
+    if (raw.len > 0)
+        read_map(&r, &pairs);
+    for (; pairs > 0 && read_text(&r, &one) && read_uint(&r, &is); pairs--) {
         int len = snprintf(name, sizeof name, "%.*s.%.*s", (int)type.len, (const char *)type.at,
                            (int)one.len, (const char *)one.at);
-        if (len >= (int)sizeof name || !registry_may_name(span_text(name)) ||
-            registry_intern(registry, span_text(name), &methods[count]) != ERGON_OK)
-            continue;
+        if (registry_intern(registry, span_of(name, (size_t)len), &methods[count]) != ERGON_OK)
+            continue; /* the registry is full */
         method_set_actor(methods[count++], (unsigned)is);
     }
     return count;
 }
 
-static bool read_policy(struct actors *actors, const struct store_actor_type *row,
-                        struct actor_offer *offer, struct method **methods)
-{
-    struct reader r = reader_of(row->policy);
-    struct span name;
-    uint32_t pairs;
-    if (!read_map(&r, &pairs))
-        return false;
-    for (; pairs > 0 && read_text(&r, &name); pairs--)
-        if (span_is(name, "methods"))
-            offer->count = read_methods(actors, row->type, &r, methods);
-        else if (span_is(name, "supervisor") ? !read_supervisor(&r, &offer->policy)
-                                             : !read_one_number(&r, name, &offer->policy))
-            return false;
-    return pairs == 0;
-}
-
 bool actor_types_recover(struct actors *actors, const struct store_actor_type *row,
                          const char **fault)
 {
-    struct actor_offer offer = {.type = row->type, .policy = {ACTOR_POLICY_DEFAULTS}};
-    if ((*fault = row_check_actor_type(row)))
+    struct actor_offer offer = {.type = row->type};
+    struct span raw;
+    if ((*fault = row_check_actor_type(row)) || (*fault = type_row_read(row, &offer.policy, &raw)))
         return false;
-    if (!registry_may_name(row->type) || actor_type_find(actors, row->type))
+    if (actor_type_find(actors, row->type))
         return true; /* of a module, which has offered it */
     struct method **methods = calloc(ACTOR_METHODS_MAX, sizeof *methods);
     if (!methods)
         return false;
     offer.methods = methods;
-    bool good = read_policy(actors, row, &offer, methods);
-    if (!good)
-        *fault = "its policy is none";
-    else
-        good = actor_type_offered(actors, &offer) == ERGON_OK;
+    offer.count = read_methods(actors, row->type, raw, methods);
+    bool good = actor_type_offered(actors, &offer) == ERGON_OK;
     if (good)
         actor_type_find(actors, row->type)->unsaved = false;
     free(methods);

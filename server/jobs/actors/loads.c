@@ -8,6 +8,7 @@
 #include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/operations/operation.h"
+#include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
 

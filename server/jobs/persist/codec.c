@@ -11,6 +11,7 @@
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/states.h"
 #include "server/jobs/core/table.h"
+#include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/lines.h"
 
@@ -361,13 +362,6 @@ static const char *check_options(const struct store_task *row)
     return NULL;
 }
 
-/* Nothing, or a type and a key. */
-static bool is_actor(struct span name)
-{
-    const uint8_t *slash = name.len > 0 ? memchr(name.at, '/', name.len) : NULL;
-    return name.len == 0 || (slash && slash > name.at && slash + 1 < name.at + name.len);
-}
-
 const char *row_check_task(const struct store_task *row)
 {
     if (row->id == 0 || row->id > INT64_MAX)
@@ -381,8 +375,9 @@ const char *row_check_task(const struct store_task *row)
     if (row->attempt > JOB_COUNT_MAX || row->failures > JOB_COUNT_MAX ||
         row->crashes > JOB_COUNT_MAX || row->losses > JOB_COUNT_MAX || row->lost > JOB_COUNT_MAX)
         return "it counts more attempts, failures, crashes or losses than there can be";
-    if (!is_actor(row->actor))
-        return "its actor has no name";
+    const char *fault = row->actor.len > 0 ? row_check_message(row->actor, row->method) : NULL;
+    if (fault)
+        return fault;
     if (!is_value(row->params))
         return "its parameters are no MessagePack";
     if (!is_value(row->result))
@@ -444,18 +439,4 @@ const char *row_check_hold(const struct store_hold *row)
     if (row->permits == 0 || row->of == 0)
         return "it has no permits, or its semaphore none";
     return row->secret.len == STORE_SECRET ? NULL : "its secret is none";
-}
-
-const char *row_check_actor(const struct store_actor *row)
-{
-    if (row->type.len == 0 || row->key.len == 0)
-        return "it has no type, or no key";
-    return is_value(row->state) ? NULL : "its state is no MessagePack";
-}
-
-const char *row_check_actor_type(const struct store_actor_type *row)
-{
-    if (row->type.len == 0)
-        return "it has no name";
-    return is_value(row->policy) ? NULL : "its policy is no MessagePack";
 }

@@ -66,7 +66,5 @@ const char *row_check_rate(const struct store_rate *row);
 const char *row_check_cron(const struct store_cron *row);
 const char *row_check_semaphore(const struct store_semaphore *row);
 const char *row_check_hold(const struct store_hold *row);
-const char *row_check_actor(const struct store_actor *row);
-const char *row_check_actor_type(const struct store_actor_type *row);
 
 #endif

@@ -304,14 +304,17 @@ static enum scan_row turn_row(void *arg, sqlite3_stmt *st)
     struct salvage *s = arg;
     struct store_turn turn = {0};
     const struct store_column *bad = row_read(st, 0, &row_turns, &turn, &s->names);
-    if (turn.seq <= s->last)
-        return SCAN_KNOWN;
-    s->last = turn.seq;
     const char *fault = bad ? NULL : s->o->actor_fault(&turn.actor);
+    if (turn.seq > s->last && turn.seq <= ROW_TURN_MAX)
+        s->last = turn.seq;
+    else if (turn.seq > 0 && turn.seq <= ROW_TURN_MAX)
+        return SCAN_KNOWN;
+    else
+        fault = "its number is none";
     if (bad)
         bad_column(s, &row_turns, turn.seq, bad);
     else if (fault)
-        FOUND(s, "row %" PRIu64 " of `%s`: %s", turn.seq, row_turns.table, fault);
+        FOUND(s, "row %" PRId64 " of `%s`: %s", (int64_t)turn.seq, row_turns.table, fault);
     else if (row_bind(s->add_turn, &row_turns, &turn, &s->names) != SQLITE_OK ||
              statement_run(s->add_turn) != SQLITE_OK)
         FOUND(s, "no memory for a turn");

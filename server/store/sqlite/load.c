@@ -236,6 +236,17 @@ static int counts(struct reading *r)
     return 0;
 }
 
+/* Whatever their actor: a turn behind one of such a number would be taken for an older one. */
+static int turns(struct reading *r)
+{
+    const struct states *t = &r->store->states;
+    uint64_t last = t->next - 1;
+    if (t->oldest > 0 && t->oldest <= t->next && last <= ROW_TURN_MAX)
+        return 0;
+    out_of_order(r, row_turns.table, last <= ROW_TURN_MAX ? t->oldest : last);
+    return -1;
+}
+
 /* --- All --- */
 
 static bool first_fault(void *arg, const char *text)
@@ -254,7 +265,7 @@ int sqlite_load(struct sqlite_store *s, const struct store_reader *reader, char 
     int sound = sound_pages(s->db, &report);
     if (sound != SQLITE_OK)
         return sound == SOUND_NOT ? -1 : fail(s, error, size);
-    if (counts(&r) != 0)
+    if (counts(&r) != 0 || turns(&r) != 0)
         return -1;
     for (uint32_t n = 0; n < reader->table_count; n++)
         if (!reader->tables[n]->by_key && table(&r, reader->tables[n], table_row) != 0)

@@ -212,6 +212,16 @@ STORE_TEST(counters_that_count_nothing)
     is_damaged(w->path, "`counters` has no row, or one with what is no count");
 }
 
+STORE_TEST(a_turn_with_a_number_that_none_has)
+{
+    is_damaged_by(w, "INSERT INTO turns (seq, type, key) VALUES (-7, 'cart', '1')",
+                  "row -7 of `turns` has a number that no row can have");
+    run_sql(w, "UPDATE turns SET seq = 9223372036854775807");
+    is_damaged(w->path, "row 9223372036854775807 of `turns` has a number that no row can have");
+    run_sql(w, "UPDATE turns SET seq = 7");
+    assert_int_equal(try(w->path, (char[TEXT]){0}), TASKS);
+}
+
 STORE_TEST(a_table_that_lost_a_column)
 {
     make(w);
