@@ -9,8 +9,9 @@ enum completion_kind completion_kind_of_option(const char *option)
         const char *name;
         enum completion_kind kind;
     } kinds[] = {
-        {"method", KIND_METHODS},  {"context", KIND_CONTEXTS}, {"after", KIND_TASKS},
-        {"after-any", KIND_TASKS}, {"task", KIND_TASKS},       {"actor", KIND_ACTORS},
+        {"method", KIND_METHODS},   {"context", KIND_CONTEXTS}, {"after", KIND_TASKS},
+        {"after-any", KIND_TASKS},  {"task", KIND_TASKS},       {"actor", KIND_ACTORS},
+        {"type", KIND_ACTOR_TYPES},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(option, kinds[i].name) == 0)
@@ -86,7 +87,9 @@ enum completion_kind completion_kind_of_argument(const char *command, int positi
         {"sem delete", KIND_SEMS, 0, -1},
         {"sem revoke", KIND_SEMS, 0, 0},
         {"actor call", KIND_ACTORS, 0, 0},
+        {"actor call", KIND_ACTOR_METHODS, 1, 1},
         {"actor tell", KIND_ACTORS, 0, 0},
+        {"actor tell", KIND_ACTOR_METHODS, 1, 1},
         {"actor get", KIND_ACTORS, 0, -1},
         {"actor list", KIND_ACTORS, 0, 0},
         {"actor explain", KIND_ACTORS, 0, -1},

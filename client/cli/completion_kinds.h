@@ -10,7 +10,9 @@ enum completion_kind {
     KIND_QUEUES,
     KIND_TASKS,
     KIND_SEMS,
-    KIND_ACTORS,
+    KIND_ACTORS,        /* types, with a slash; behind one, names */
+    KIND_ACTOR_TYPES,   /* without a slash */
+    KIND_ACTOR_METHODS, /* of the actor that is the first argument */
     KIND_CRONS,
     KIND_WORKERS,
     KIND_CONNECTIONS,

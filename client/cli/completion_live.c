@@ -136,7 +136,52 @@ static void offer_list(struct offers *o, json_t *list, const char *key)
     json_decref(list);
 }
 
-static void offer_of_server(struct offers *o, struct session *s, enum completion_kind kind)
+static void offer_actor_types(struct offers *o, struct session *s, const char *behind)
+{
+    enum status status;
+    size_t i;
+    json_t *list = look_at(s, "actor.types", NULL, ASK_MS, &status), *entry;
+    json_array_foreach(list, i, entry)
+    {
+        char word[128];
+        const char *type = json_string_value(json_object_get(entry, "type"));
+        snprintf(word, sizeof word, "%s%s", type != NULL ? type : "", behind);
+        offer(o, word, NULL);
+    }
+    json_decref(list);
+}
+
+/* Of a server with a million of them only some that fit are asked for. */
+static void offer_actors(struct offers *o, struct session *s)
+{
+    enum status status;
+    if (strchr(o->at->begin, '/') == NULL) {
+        offer_actor_types(o, s, "/");
+        return;
+    }
+    json_t *params = json_pack("[{s:s,s:i}]", "prefix", o->at->begin, "limit", IDS_MAX);
+    json_t *page = look_at(s, "actor.list", params, ASK_MS, &status);
+    offer_list(o, json_incref(json_object_get(page, "actors")), "actor");
+    json_decref(page);
+}
+
+/* Nobody sends a step. */
+static void offer_actor_methods(struct offers *o, struct session *s)
+{
+    enum status status;
+    size_t i, len = strcspn(o->at->first, "/");
+    json_t *methods = look_at(s, "server.methods", NULL, ASK_MS, &status), *method;
+    json_array_foreach(methods, i, method)
+    {
+        const char *name = json_string_value(method);
+        if (name != NULL && strncmp(name, o->at->first, len) == 0 && name[len] == '.' &&
+            strcmp(name + len, ".step") != 0)
+            offer(o, name + len + 1, NULL);
+    }
+    json_decref(methods);
+}
+
+static void offer_from_list(struct offers *o, struct session *s, enum completion_kind kind)
 {
     static const struct {
         const char *method, *pages, *key; /* `pages` NULL: the answer is the list */
@@ -145,7 +190,6 @@ static void offer_of_server(struct offers *o, struct session *s, enum completion
         [KIND_QUEUES] = {"queue.list", NULL, "method"},
         [KIND_TASKS] = {"task.list", "tasks", "id"},
         [KIND_SEMS] = {"sem.list", NULL, "name"},
-        [KIND_ACTORS] = {"actor.list", "actors", "actor"},
         [KIND_CRONS] = {"cron.list", NULL, "name"},
         [KIND_WORKERS] = {"worker.list", "workers", "worker"},
         [KIND_CONNECTIONS] = {"connection.list", "connections", "id"},
@@ -162,6 +206,18 @@ static void offer_of_server(struct offers *o, struct session *s, enum completion
         list = nodes;
     }
     offer_list(o, list, lists[kind].key);
+}
+
+static void offer_of_server(struct offers *o, struct session *s, enum completion_kind kind)
+{
+    if (kind == KIND_ACTORS)
+        offer_actors(o, s);
+    else if (kind == KIND_ACTOR_TYPES)
+        offer_actor_types(o, s, "");
+    else if (kind == KIND_ACTOR_METHODS)
+        offer_actor_methods(o, s);
+    else
+        offer_from_list(o, s, kind);
 }
 
 /* With the options that all commands have, as far as they are good. */

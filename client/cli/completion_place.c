@@ -70,8 +70,8 @@ static void pass_word(struct completion_place *p, const char *word)
         p->help = true;
     else if (next != NULL)
         p->command = next;
-    else
-        p->arguments++;
+    else if (p->arguments++ == 0)
+        p->first = word;
 }
 
 /* Passes the words in front of the cursor. */

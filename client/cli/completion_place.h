@@ -19,6 +19,7 @@ struct completion_place {
     bool help;                         /* "help" stands before all other words */
     bool ended;                        /* a "--" has ended the options */
     int arguments;                     /* of the command, before the cursor */
+    const char *first;                 /* of these the first; NULL: there is none */
     const char *begin;                 /* as which candidates begin */
     const char *prefix;                /* what stands before that in the same word: "--state=" */
     int prefix_len;                    /* its bytes; 0: nothing does */

@@ -219,6 +219,23 @@ uint32_t session_time_left(const struct session *s)
     return now < s->give_up_ns ? milliseconds(s->give_up_ns - now) : 1;
 }
 
+/* Of actors, and called by nobody. */
+static bool is_step(struct span name)
+{
+    static const char step[] = ".step";
+    size_t len = sizeof step - 1;
+    return name.len > len && memcmp(name.at + name.len - len, step, len) == 0;
+}
+
+/* A message is named without its type. */
+static struct span as_asked_for(const struct globals *g, const char *asked, struct span name)
+{
+    size_t type = strcspn(asked, ".") + 1;
+    bool sends = g->command != NULL && strncmp(g->command, "actor ", strlen("actor ")) == 0;
+    return sends && name.len > type && memcmp(name.at, asked, type) == 0 ? span_behind(name, type)
+                                                                         : name;
+}
+
 /* Asks the server what it has, and changes the hint where a name is like the one that is not there.
  * Nothing is said where it cannot tell. */
 static void suggest_method(const struct session *s, struct wording *w)
@@ -235,10 +252,12 @@ static void suggest_method(const struct session *s, struct wording *w)
     r = reader_of(span_of(a->result.at, a->result.len));
     if (a->outcome == ERGON_END_OK && read_array(&r, &count))
         for (; count > 0 && read_text(&r, &name); count--)
-            suggest_offer(&near, name);
-    if (near.name.len > 0)
-        snprintf(w->hint, sizeof w->hint, "did you mean '%.*s'?", (int)near.name.len,
-                 (const char *)near.name.at);
+            if (!is_step(name))
+                suggest_offer(&near, name);
+    name = as_asked_for(s->globals, w->method, near.name);
+    if (name.len > 0)
+        snprintf(w->hint, sizeof w->hint, "did you mean '%.*s'?", (int)name.len,
+                 (const char *)name.at);
 }
 
 static void wording_of_answer(struct wording *w, const struct globals *g,

@@ -114,6 +114,26 @@ static void say(struct wording *w, const char *code, const char *text, const cha
     snprintf(w->hint, sizeof w->hint, "%s", hint);
 }
 
+/* A method of actors that was called without one: the words of a command in place of those of the
+ * protocol. */
+static bool lacks_actor(struct wording *w, const char *code, const char *text)
+{
+    static const char said[] = "\" is a method of actors: ";
+    const char *end = text[0] == '"' ? strstr(text, said) : NULL;
+    char what[160], hint[160];
+    if (end == NULL)
+        return false;
+    int len = (int)(end - text) - 1, type = (int)strcspn(text + 1, ".");
+    snprintf(what, sizeof what, "%s: '%.*s' is a method of actors", code, len, text + 1);
+    if (strstr(end, "name one") != NULL)
+        snprintf(hint, sizeof hint, "say which with --actor %.*s/KEY", type, text + 1);
+    else
+        snprintf(hint, sizeof hint, "ergon actor call %.*s/KEY %.*s ... sends it to one", type,
+                 text + 1, len - type - 1, text + 2 + type);
+    say(w, code, what, hint);
+    return true;
+}
+
 /* What was given for an id cannot be one: then there is no such thing. */
 static bool is_no_id(struct wording *w, const char *code, const char *text)
 {
@@ -146,7 +166,7 @@ void wording_of(struct wording *w, const char *code, const char *text)
 {
     char plain[900];
     *w = (struct wording){.code = ""};
-    if (is_no_id(w, code, text))
+    if (is_no_id(w, code, text) || lacks_actor(w, code, text))
         return;
     /* What may not be called is named as roles and token files have it. */
     const char *how = strstr(text, ": call server.auth"); /* the hint says how here */

@@ -3,12 +3,27 @@
 #include "proto/job_options.h"
 #include "server/jobs/actors/actors.h"
 #include "server/rpc/read_spec.h"
+#include "server/runtime/activator.h"
 #include "server/tasks/attempt.h"
 #include "server/workers/workers.h"
 
 enum { PAGE = 100, PAGE_MOST = 1000, VIEW_BYTES = 512 /* of an actor; more is rare */ };
 
 /* --- call, tell --- */
+
+/* A call ends with the attempt that makes it.  One with a key goes on, for the next attempt. */
+static void limit_by_attempt(struct job_request *jr, const struct task *t)
+{
+    struct job_spec *spec = &jr->op->submission.specs[0];
+    ao_time now = activator_now(jr->rq->loop->activator);
+    bool ends = jr->op->cls == &operation_actor_call && spec->key.len == 0;
+
+    if (!ends || t->deadline == AO_NEVER)
+        return;
+    ao_time left = t->deadline > now ? t->deadline - now : 1;
+    if (left < spec->deadline)
+        spec->deadline = left;
+}
 
 /* `turn`: the number of our request whose turn sends; 0: none. */
 static bool set_caller(struct job_request *jr, uint32_t turn)
@@ -26,6 +41,7 @@ static bool set_caller(struct job_request *jr, uint32_t turn)
     }
     s->caller = t->attempt->id;
     s->caller_attempt = t->attempt->turn->attempt;
+    limit_by_attempt(jr, t);
     return true;
 }
 

@@ -256,13 +256,14 @@ class Workers(ActorsTest):
 
     def test_calls_of_turns_make_no_cycle(self):
         worker = self.worker("ring.call", "ring.name", slots=8, actors={"ring": {"reads": ["name"]}})
-        first = self.client.send("actor.call", "ring/a", "call")
+        first = self.client.send("actor.call", "ring/a", "call", [], {"timeout": "20s", "traceparent": f"00-{32 * 'a'}-{16 * 'b'}-01"})
         number, _, (context,) = worker.take()
         with self.refused("DEADLOCK") as caught:
             worker.call("actor.call", "ring/a", "call", [], {"turn": context["call"]})
         self.assertIn("ring/a calls ring/a", str(caught.exception.value))
         second = worker.send("actor.call", "ring/b", "call", [], {"turn": context["call"]})
         inner, _, (within,) = worker.take()
+        self.assertEqual((within["left"] <= 20000, within["traceparent"][3:35]), (True, 32 * "a"))
         with self.refused("BUSY"):
             worker.call("actor.call", "ring/c", "call", [], {"turn": context["call"]})
         with self.refused("DEADLOCK"):

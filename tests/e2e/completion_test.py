@@ -72,6 +72,15 @@ class Offers(CompletionTest):
         self.assertTrue(all(line.isdigit() for line in self.live("connection", "kill", "")))
         self.assertGreaterEqual(len(self.live("connection", "kill", "")), 1)
 
+    def test_actors(self):
+        for name in "eggs", "cakes":
+            self.assertEqual(run_ergon(server.urls[0], "actor", "call", f"counter/{name}", "add", "1")[0], OK)
+        for words, offered in ((("call", ""), ["counter/", "ticker/"]), (("tell", "counter/"), ["counter/cakes", "counter/eggs"]),
+                               (("get", "counter/x", "counter/e"), ["counter/eggs"]), (("list", "t"), ["ticker/"]),
+                               (("call", "counter/eggs", ""), ["add", "get", "give"]), (("tell", "ticker/x", "s"), ["start"]),
+                               (("list", "--type", ""), ["counter", "ticker"]), (("call", "none/x", "a"), [])):
+            self.assertEqual(sorted(self.live("actor", *words)), offered, words)
+
     def test_workers(self):
         with server.connect() as worker:
             identity = worker.call("worker.register", ["completed.here"], {"slots": 1})["worker"]

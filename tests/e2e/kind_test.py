@@ -69,6 +69,12 @@ class Wording(KindTest):
         for command in (("call",), ("task", "submit"), ("task", "call")):
             self.says(NOT_FOUND, "no method 'ecko'; did you mean 'echo'?", arguments=(*command, "ecko"))
         self.says(NOT_FOUND, "no method 'qqqqqqqq'; ergon methods lists", arguments=("call", "qqqqqqqq"))
+        for words, text in ((("call", "counter/a", "ad"), "no method 'counter.ad'; did you mean 'add'?"),
+                            (("tell", "ticker/a", "stp"), "no method 'ticker.stp'; did you mean 'start'?"),  # step is sent by nobody
+                            (("call", "counte/a", "add"), "no method 'counte.add'; did you mean 'counter.add'?")):
+            self.says(NOT_FOUND, text, arguments=("actor", *words))
+        for command, hint in (("call",), "ergon actor call counter/KEY add ... sends it to one"), (("task", "submit"), "--actor counter/KEY"):
+            self.says(1, "BAD_PARAMS: 'counter.add' is a method of actors; ", hint, arguments=(*command, "counter.add", "1"))
         status, out, err = self.ergon("call", "ecko", "--json")
         self.assertEqual((status, out), (NOT_FOUND, b""))
         self.assertEqual(json.loads(err)["error"],

@@ -6,6 +6,7 @@
 #include "server/jobs/core/names.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/sched/scheduler.h"
+#include "server/jobs/sched/spans.h"
 
 enum { TURNS_MOST = 64, WALK_WORK = 2 /* a turn; see jobs_worked() */ };
 
@@ -84,15 +85,60 @@ static void refuse_cycle(struct operation *op, const struct job *const *path, ui
     operation_refuse(op, ERGON_E_DEADLOCK, "%s", text);
 }
 
+/* The job whose turn waits for this one; 0: none does. */
+static uint64_t caller_that_awaits(const struct job *called)
+{
+    for (const struct waiter *w = called ? called->waits : NULL; w; w = w->next_of_job)
+        if (w->op->cls == &operation_actor_call && w->op->submission.caller > 0)
+            return w->op->submission.caller;
+    return 0;
+}
+
+/* How many turns would wait for the call, one for the other. */
+static uint32_t depth(struct jobs *jobs, const struct operation *op)
+{
+    uint32_t count = 0;
+    for (uint64_t id = op->submission.caller; id > 0 && count < TURNS_MOST; count++) {
+        jobs_worked(jobs, WALK_WORK);
+        id = caller_that_awaits(table_find(jobs_table(jobs), id));
+    }
+    return count;
+}
+
+/* What the operation submits belongs to the trace of its turn, as what a handler calls does. */
+static void join_trace(struct jobs *jobs, const struct operation *op, const struct job *job)
+{
+    struct job_spec *spec = &op->submission.specs[0];
+    struct trace_link link;
+    if (trace_context_is(&spec->traceparent) || !spans_passed(jobs_scheduler(jobs), job, &link))
+        return;
+    spec->traceparent = link.context;
+    spec->tracestate = link.state;
+}
+
+/* Nobody needs the call when the message of its turn is over. */
+static void limit_by_message(struct jobs *jobs, const struct operation *op, const struct job *job)
+{
+    struct job_spec *spec = &op->submission.specs[0];
+    ao_time now = table_now(jobs_table(jobs));
+    if (job->deadline == AO_NEVER)
+        return;
+    ao_time left = job->deadline > now ? job->deadline - now : 1;
+    if (left < spec->deadline)
+        spec->deadline = left;
+}
+
 bool turn_calls_counts(struct jobs *jobs, struct operation *op)
 {
     bool counts = caller_of(jobs, op) != NULL;
-    if (!counts)
+    if (counts)
+        join_trace(jobs, op, table_find(jobs_table(jobs), op->submission.caller));
+    else
         operation_refuse_plain(op, ERGON_E_FENCED);
     return counts;
 }
 
-bool turn_calls_may(struct jobs *jobs, struct operation *op)
+static bool may(struct jobs *jobs, struct operation *op)
 {
     const struct job *path[TURNS_MOST];
     const struct attempt_turn *turn = caller_of(jobs, op);
@@ -104,9 +150,22 @@ bool turn_calls_may(struct jobs *jobs, struct operation *op)
                          "a turn has one call out at a time, and its last one has not ended");
     else if (count > 0)
         refuse_cycle(op, path, count);
+    else if (depth(jobs, op) >= TURNS_MOST)
+        operation_refuse(op, ERGON_E_TOO_DEEP, "%d turns wait for this call, one for the other",
+                         TURNS_MOST);
     else
         return true;
     return false;
+}
+
+bool turn_calls_may(struct jobs *jobs, struct operation *op)
+{
+    const struct job *job = table_find(jobs_table(jobs), op->submission.caller);
+    if (!may(jobs, op))
+        return false;
+    join_trace(jobs, op, job);
+    limit_by_message(jobs, op, job);
+    return true;
 }
 
 void turn_calls_began(struct jobs *jobs, const struct operation *op, const struct job *called)

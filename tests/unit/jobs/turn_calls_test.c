@@ -93,6 +93,51 @@ ACTOR_TEST(a_turn_has_one_call_out_at_a_time)
     assert_false(world_answered(w, call_with(w, a, &to_3)));
 }
 
+ACTOR_TEST(turns_wait_for_each_other_64_deep)
+{
+    enum { DEEP = 64 };
+    static struct job_spec specs[DEEP];
+    static char names[DEEP + 1][16];
+    struct operation *op = NULL;
+    offer_node(w);
+    uint64_t turn = begin(w, "node/0");
+    for (int i = 0; i < DEEP; i++) {
+        snprintf(names[i], sizeof names[i], "node/%d", i + 1);
+        specs[i] = TELL(names[i], "node.run");
+        op = call_with(w, turn, &specs[i]);
+        turn = i < DEEP - 1 ? w->jobs->table.last->id : turn;
+    }
+    is_refused(w, op, ERGON_E_TOO_DEEP, "64 turns wait for this call");
+    struct job_spec back = TELL("node/0", "node.run");
+    is_refused(w, call_with(w, turn, &back), ERGON_E_DEADLOCK, "node/63 calls node/0");
+}
+
+ACTOR_TEST(a_call_has_the_deadline_and_the_trace_of_its_turn)
+{
+    struct job_spec first = TELL("node/1", "node.run", .deadline = AO_S(50));
+    struct job_spec to_2 = TELL("node/2", "node.run"), to_3 = TELL("node/3", "node.run"),
+                    to_4 = TELL("node/4", "node.run", .deadline = AO_S(3));
+    offer_node(w);
+    assert_true(traceparent_parse(
+        span_text("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), &first.traceparent));
+    uint64_t a = post(w, &first);
+    jobs_world_pass(w, AO_S(10));
+    struct operation *op = call_with(w, a, &to_2);
+    const struct job *called = w->jobs->table.last;
+    assert_int_equal(called->deadline, world_job(w, a)->deadline);
+    assert_memory_equal(called->more->trace->link.context.trace, first.traceparent.trace,
+                        sizeof first.traceparent.trace);
+    answer(w, called->id, NULL);
+    assert_true(world_answered(w, op));
+    call_with(w, a, &to_4);
+    assert_true(w->jobs->table.last->deadline < world_job(w, a)->deadline);
+    answer(w, w->jobs->table.last->id, NULL);
+    uint64_t b = begin(w, "node/5");
+    call_with(w, b, &to_3);
+    assert_int_equal(w->jobs->table.last->deadline, AO_NEVER);
+    assert_null(w->jobs->table.last->more);
+}
+
 ACTOR_TEST(an_attempt_that_counts_no_more_calls_nobody)
 {
     struct job_spec to_2 = TELL("node/2", "node.run");
