@@ -161,7 +161,7 @@
     X(actor_get, "actor.get", GUARDED, USES, COUNTED, OWN, \
       "[actor: str, {state: bool, tenant: str}]", "stage, state and mailbox of an actor") \
     X(actor_list, "actor.list", GUARDED, USES, COUNTED, OWN, \
-      "[{type, prefix, stage, tenant, limit, cursor}]", "actors, by name") \
+      "[{type, prefix, stage, tenant, limit, cursor, sort}]", "actors, by name") \
     X(actor_explain, "actor.explain", GUARDED, USES, COUNTED, OWN, \
       "[actor: str, {tenant: str}]", "why an actor does what it does, and what waits for it") \
     X(actor_start, "actor.start", GUARDED, STEERS, COUNTED, OWN, \

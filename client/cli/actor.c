@@ -333,7 +333,7 @@ static const struct command ACTOR_DROP = {
 
 struct list_options {
     const char *tenant; /* first: TENANT_OPTIONS fills it */
-    const char *type, *stage;
+    const char *type, *stage, *sort;
     uint64_t limit;
     const char *prefix; /* the argument */
 };
@@ -342,6 +342,8 @@ static const struct option_spec LIST_OPTIONS[] = {
     {0, "type", "TYPE", "of this type", OPTION_TEXT, offsetof(struct list_options, type)},
     {0, "stage", "STAGE", "active, sleeping or stopped", OPTION_TEXT,
      offsetof(struct list_options, stage)},
+    {0, "sort", "waiting", "the 100 in memory with the longest mailboxes", OPTION_TEXT,
+     offsetof(struct list_options, sort)},
     {'n', "limit", "N", "how many at most; 1000", OPTION_NUMBER,
      offsetof(struct list_options, limit)},
     {0},
@@ -358,7 +360,8 @@ static struct ergon_request *ask_page(const void *options, uint64_t limit, const
                                         .stage = o->stage,
                                         .tenant = o->tenant,
                                         .limit = limit,
-                                        .cursor = cursor};
+                                        .cursor = cursor,
+                                        .sort = o->sort};
     return ergon_request_actors(&filter);
 }
 
@@ -388,11 +391,12 @@ static enum status list(struct session *s, const void *options, int argc, char *
 static const struct command ACTOR_LIST = {
     .name = "actor list",
     .arguments = "[PREFIX]",
-    .summary = "list the actors in memory, by name",
+    .summary = "list actors by name",
     .text = "PREFIX is the begin of their names. Prints a table: how often the state has changed\n"
             "(version), how many messages wait, and why it is stopped.\n",
     .examples = "  ergon actor list cart/eu-\n"
-                "  ergon actor list --stage stopped\n",
+                "  ergon actor list --stage stopped\n"
+                "  ergon actor list --sort waiting\n",
     .options = LIST_OPTIONS,
     .shared = TENANT_OPTIONS,
     .options_size = sizeof(struct list_options),

@@ -199,6 +199,7 @@ static const struct decode_field ACTOR_FIELDS[] = {
     ACTOR(DECODE_BOOL, "state_hidden", state_hidden),
     ACTOR(DECODE_TEXT, "reason", reason),
     ACTOR(DECODE_TEXT, "text", text),
+    ACTOR(DECODE_BOOL, "resident", resident),
     {0},
 };
 

@@ -113,6 +113,7 @@ struct ergon_request *ergon_request_actors(const struct ergon_actor_filter *give
     pairs_text(&m, "tenant", f.tenant);
     pairs_number(&m, "limit", f.limit);
     pairs_text(&m, "cursor", f.cursor);
+    pairs_text(&m, "sort", f.sort);
     pairs_pack(&m, r);
     return request_done(r);
 }

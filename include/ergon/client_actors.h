@@ -68,6 +68,7 @@ struct ergon_actor_filter {
     const char *tenant;
     uint64_t limit;     /* of a page */
     const char *cursor; /* `next` of the page before */
+    const char *sort;   /* "waiting": those in memory with the most messages that wait, first */
 };
 
 /* actor.list: a page of those that a filter means (NULL: of all); read by ergon_next_actor(). */
@@ -99,6 +100,7 @@ struct ergon_actor_shown {
     bool state_hidden;      /* the caller may not see it */
     char reason[24]; /* of actor.explain: why it does what it does, and the same for people */
     char text[513];
+    bool resident; /* its state is in memory, not on disk alone */
 };
 
 /* A type of actors, once a module or a worker has offered it. */

@@ -2,12 +2,18 @@
 #include "base/utf8.h"
 #include "proto/job_options.h"
 #include "server/jobs/actors/actors.h"
+#include "server/jobs/actors/listing.h"
 #include "server/rpc/read_spec.h"
 #include "server/runtime/activator.h"
 #include "server/tasks/attempt.h"
 #include "server/workers/workers.h"
 
-enum { PAGE = 100, PAGE_MOST = 1000, VIEW_BYTES = 512 /* of an actor; more is rare */ };
+enum {
+    PAGE = 100,
+    PAGE_MOST = 1000,
+    BUSIEST_MOST = 100,
+    VIEW_BYTES = 512 /* of an actor; more is rare */
+};
 
 /* --- call, tell --- */
 
@@ -183,6 +189,14 @@ static bool read_text_of(struct reader *r, void *out)
     return read_text(r, text) && text->len <= JOB_NAME_MAX;
 }
 
+static bool read_sort(struct reader *r, void *out)
+{
+    struct span by;
+    bool *busiest = out;
+    *busiest = read_text(r, &by) && span_is(by, "waiting");
+    return *busiest;
+}
+
 static bool read_cursor(struct reader *r, void *out)
 {
     struct span *cursor = out, name, tenant;
@@ -205,19 +219,27 @@ void serve_actor_list(struct rpc_request *rq)
         {"tenant", option_name, &l->tenant, JOB_EXPECTS_NAME},
         {"limit", option_count, &l->max, "a number from 1"},
         {"cursor", read_cursor, &l->cursor, "what `next` of the page before said"},
+        {"sort", read_sort, &l->busiest, "\"waiting\""},
     };
     job_request_keep(&jr, &l->type);
     job_request_keep(&jr, &l->prefix);
     job_request_keep(&jr, &l->tenant);
     job_request_keep(&jr, &l->cursor);
-    if (jr.count > 1 || (jr.count == 1 &&
-                         !rpc_read_options(rq, &jr.r, options, sizeof options / sizeof *options))) {
-        if (jr.count > 1)
-            rpc_refuse_params(rq, "");
+    bool good = jr.count <= 1;
+    if (!good)
+        rpc_refuse_params(rq, "");
+    else if (jr.count == 1)
+        good = rpc_read_options(rq, &jr.r, options, sizeof options / sizeof *options);
+    if (good && l->busiest && l->cursor.len > 0) {
+        good = false;
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "with `sort` there is one page, without a `cursor`");
+    }
+    if (!good) {
         job_request_abort(&jr);
         return;
     }
-    l->max = l->max < PAGE_MOST ? l->max : PAGE_MOST;
+    uint32_t most = l->busiest ? BUSIEST_MOST : PAGE_MOST;
+    l->max = l->max < most ? l->max : most;
     jr.answer = l->max * VIEW_BYTES;
     job_request_send(&jr, false);
 }

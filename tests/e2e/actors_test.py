@@ -4,7 +4,7 @@ import os
 import unittest
 
 from bare_worker import Worker
-from harness import KeptTest, RemoteError, Server, ServerTest, eventually, scratch, token_of, write_tokens
+from harness import KeptTest, RemoteError, Server, ServerTest, eventually, run_ergon, scratch, token_of, write_tokens
 
 
 class ActorsTest(ServerTest):
@@ -125,8 +125,16 @@ class Modules(ActorsTest):
             if not cursor:
                 break
         self.assertEqual(names, [f"counter/page-{n:02}" for n in range(30)])
-        for cursor in "", "7", "x:", "9:counter/", "99999:a", 7:
+        for cursor in "", "7", "x:", "9:counter/", "7:counter", "99999:a", 7:
             self.assertEqual(self.code("actor.list", {"cursor": cursor}), "BAD_PARAMS", cursor)
+        for options in {"sort": "name"}, {"sort": "waiting", "cursor": "9:counter/1"}, {"stage": "gone"}:
+            self.assertEqual(self.code("actor.list", options), "BAD_PARAMS", options)
+        self.client.call("actor.stop", "counter/page-17")
+        for _ in range(3):
+            self.client.call("actor.tell", "counter/page-17", "add", [1])
+        busiest = self.client.call("actor.list", {"sort": "waiting", "limit": 1})
+        self.assertEqual([(a["actor"], a["waiting"]) for a in busiest["actors"]], [("counter/page-17", 3)])
+        self.assertIsNone(busiest["next"])
         types = {t["type"]: t for t in self.client.call("actor.types")}
         self.assertTrue(types["ticker"]["steps"] and not types["counter"]["steps"])
 
@@ -405,6 +413,28 @@ class Durable(KeptTest):
         self.assertEqual(client.call("actor.call", "cart/2", "add", ["fig"], {"key": "k"}), 9)  # once
         self.assertEqual(client.call("actor.get", "cart/2")["version"], 1)
         eventually(lambda: client.call("actor.get", "cart/1")["version"] == 2, "it has run")
+
+    def test_a_list_has_what_is_on_disk_and_in_memory_once(self):
+        self.start()
+        client = self.connect()
+        names = [f"counter/{n:03}" for n in range(300)]
+        for call in [client.send("actor.call", name, "add", [1]) for name in names]:
+            client.result(call)
+        self.crash()
+        client, busy = self.connect(), self.connect()
+        first = client.call("actor.list", {"limit": 1000})["actors"]
+        self.assertEqual([(a["actor"], a["version"], a["resident"]) for a in first], [(name, 1, False) for name in names])
+        sent = [busy.send("actor.call", name, "add", [1]) for name in names[::3] * 3]
+        for limit in 7, 299, 1000:
+            listed, cursor = [], {}
+            while cursor is not None:
+                page = client.call("actor.list", {"type": "counter", "limit": limit} | cursor)
+                listed += [a["actor"] for a in page["actors"]]
+                cursor = page["next"] and {"cursor": page["next"]}
+            self.assertEqual(listed, names)
+        for call in sent:
+            busy.result(call)
+        self.assertEqual(run_ergon(self.server.urls[0], "actor", "list", "-o", "name", "counter/2")[1].decode().split(), names[200:])
 
     def test_a_type_may_stay_in_memory(self):
         self.start()

@@ -27,7 +27,7 @@ OTHERS = {
     "in memory only: a reader is told of the restart": "task.events",
     "waits for the store, so it is asked afterwards only": "server.audit",
     "in memory only: proto/PROTOCOL.md": "event.set event.wait",
-    "of what workers and modules offer now, and of what is in memory": "actor.types actor.list",
+    "of what workers and modules offer now, and of what is in memory": "actor.types",
     "of a message: actor.call and actor.tell send these": "counter.add counter.give counter.get ticker.start ticker.step",
 }
 
@@ -87,6 +87,7 @@ def list_tasks(_):
 @asked("cron.list")
 @asked("sem.list")
 @asked("server.info")
+@asked("actor.list")
 def whole(_):
     return [[]]
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/jobs_parts.h"
+#include "server/store/chunk.h"
 #include "tests/support/cmocka_env.h"
 
 static struct memory_row *find(const struct memory_rows *m, uint64_t id)
@@ -436,6 +437,42 @@ static bool get_row(const struct memory_rows *m, struct store_op *op)
     return op->bytes != NULL;
 }
 
+static int compare_actors(const struct store_actor *a, const struct store_actor *b)
+{
+    int order = span_compare(a->type, b->type);
+    if (order == 0)
+        order = span_compare(a->key, b->key);
+    return order ? order : span_compare(a->tenant, b->tenant);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    return compare_actors(&((const struct memory_actor *)a)->actor,
+                          &((const struct memory_actor *)b)->actor);
+}
+
+static bool get_page(struct memory_rows *m, struct store_op *op)
+{
+    const struct store_actor *from = (const struct store_actor *)op->row;
+    uint32_t count = 0;
+    if (op->chunk)
+        store_chunk_clear(op->chunk);
+    else if (!(op->chunk = store_chunk_new()))
+        return false;
+    if (m->actor_count > 0)
+        qsort(m->actors, m->actor_count, sizeof *m->actors, by_place);
+    for (uint32_t i = 0; i < m->actor_count && count < op->limit; i++) {
+        struct store_actor row = m->actors[i].actor;
+        if (compare_actors(&row, from) < 0)
+            continue;
+        row.state = (struct span){0};
+        if (!store_chunk_row(op->chunk, &store_actors, &row))
+            return false;
+        count++;
+    }
+    return true;
+}
+
 static void forget_actor_type(struct memory_rows *m, struct span type)
 {
     for (uint32_t i = 0; i < m->actor_type_count; i++)
@@ -534,7 +571,7 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
     case STORE_ROW_GET:
         return get_row(m, op);
     case STORE_ROW_PAGE:
-        return false;
+        return get_page(m, op);
     case STORE_COUNT:
         audit(m, &op->audit);
         return true;

@@ -175,7 +175,4 @@ extern const struct ao_class actors_idle_class;
 
 void messages_hook(struct actors *actors); /* set-up */
 void messages_end(struct actors *actors);  /* jobs name no actor any more */
-
-/* `next` of a page of actor.list: the last actor of that page.  False: it is none. */
-bool actor_cursor_read(struct span cursor, struct span *name, struct span *tenant);
 #endif

@@ -1,5 +1,5 @@
-/* actor.get, explain, list, start, stop, wake, drop, types; and the subsystem of actors.
- * (actor.call and actor.tell submit: see verbs/submission.c.) */
+/* actor.get, explain, start, stop, wake, drop, types; and the subsystem of actors.  (actor.call and
+ * actor.tell submit: see verbs/submission.c.) */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +9,13 @@
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/commits.h"
+#include "server/jobs/actors/listing.h"
 #include "server/jobs/actors/loads.h"
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
+#include "server/jobs/actors/views.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
@@ -23,7 +25,7 @@
 #include "server/jobs/verbs/view.h"
 #include "server/tasks/registry.h"
 
-enum { SERVE_WORK = 10, VIEW_WORK = 4, VISIT_WORK = 3 /* see jobs_worked() */ };
+enum { SERVE_WORK = 10, VIEW_WORK = 4 /* see jobs_worked() */ };
 
 static struct rights_object object_of(const struct actor *a)
 {
@@ -62,66 +64,11 @@ static struct actor *find(struct jobs *jobs, struct operation *op)
 
 /* --- actor.get, actor.explain --- */
 
-/* The oldest message that has a place, or waits for its turn. */
-static const struct job *oldest_of(const struct actor *a)
+static void pack(struct jobs *jobs, struct pack *p, struct actor *a)
 {
-    const struct actor_more *more = a->more;
-    if (!more)
-        return NULL;
-    return more->head ? more->head : more->waiting.first;
-}
-
-static uint32_t waiting_of(const struct actor *a)
-{
-    const struct actor_more *more = a->more;
-    bool runs = more && more->head && job_state_runs((enum job_state)more->head->state);
-    return more ? more->waiting.count + (more->head && !runs) : 0;
-}
-
-static void pack_turn(struct jobs *jobs, struct pack *p, const struct actor *a)
-{
-    struct job *head = a->more ? a->more->head : NULL;
-    char id[ID_TEXT_SIZE];
-    if (head)
-        out_show(jobs_scheduler(jobs), head);
-    pack_str(p, "turn");
-    if (!head || !job_state_runs((enum job_state)head->state)) {
-        pack_nil(p);
-        return;
-    }
-    pack_map(p, 4);
-    pack_key_str(p, "id", id_text(head->id, id));
-    pack_key_span(p, "method", head->queue->name);
-    pack_key_uint(p, "attempt", head->attempt);
-    view_ms(p, "started", head->started);
-}
-
-static void pack_next(struct jobs *jobs, struct pack *p, const struct actor *a)
-{
-    ao_time next = actor_next(a);
-    bool timed = next > 0 && next != AO_NEVER;
-    view_ms(p, "next", timed ? table_wall_of(jobs_table(jobs), next) : 0);
-}
-
-enum { PAIRS = 12 };
-
-/* PAIRS of them, in a map that the caller has begun. */
-static void pack_actor(struct jobs *jobs, struct pack *p, const struct actor *a)
-{
-    const struct job *oldest = oldest_of(a);
+    const struct actor_view view = actor_view_of(a);
     jobs_worked(jobs, VIEW_WORK);
-    pack_key_span(p, "actor", actor_name(a));
-    pack_key_span(p, "tenant", a->tenant->name);
-    pack_turn(jobs, p, a); /* its head may be known to have begun only now */
-    pack_key_str(p, "stage", actor_stage_names[actor_stage(a)]);
-    pack_next(jobs, p, a);
-    pack_key_uint(p, "version", a->version);
-    pack_key_uint(p, "schema", a->schema);
-    pack_key_str(p, "durable", job_durable_names[a->type->policy.durable]);
-    pack_key_uint(p, "waiting", waiting_of(a));
-    view_ms(p, "oldest", oldest ? oldest->created : 0);
-    pack_key_uint(p, "failures", failures_count(a));
-    pack_key_str(p, "stopped", a->more ? a->more->stopped : NULL);
+    actor_view_pack(jobs, p, &view);
 }
 
 /* Clients that may send it any message see its state, and so do those with task.params. */
@@ -150,8 +97,8 @@ static void serve_get(struct jobs *jobs, struct operation *op)
     if (!a)
         return;
     pack_init(p);
-    pack_map(p, PAIRS + (op->actor.with_state ? 2u : 0));
-    pack_actor(jobs, p, a);
+    pack_map(p, ACTOR_VIEW_PAIRS + (op->actor.with_state ? 2u : 0));
+    pack(jobs, p, a);
     if (op->actor.with_state)
         pack_state(p, op, a);
     operation_finish(op);
@@ -193,7 +140,7 @@ static void explain(struct jobs *jobs, const struct operation *op, const struct 
         snprintf(e->text, sizeof e->text,
                  "%.*s is stopped: %.*s; %" PRIu32 " messages wait.  To go on: actor.start",
                  (int)a->name_len, (const char *)a->name,
-                 (int)utf8_cut(span_text(more->stopped), 100).len, more->stopped, waiting_of(a));
+                 (int)utf8_cut(span_text(more->stopped), 100).len, more->stopped, actor_waiting(a));
     } else if (more && more->head) {
         explain_head(jobs, op, a, e);
     } else if (more && more->out > 0) {
@@ -223,8 +170,8 @@ static void serve_explain(struct jobs *jobs, struct operation *op)
     if (!a)
         return;
     pack_init(p);
-    pack_map(p, PAIRS + 2);
-    pack_actor(jobs, p, a);
+    pack_map(p, ACTOR_VIEW_PAIRS + 2);
+    pack(jobs, p, a);
     explain(jobs, op, a, &e);
     explain_failures(a, &e);
     pack_key_str(p, "reason", e.reason);
@@ -342,145 +289,9 @@ static void serve_drop(struct jobs *jobs, struct operation *op)
         commits_act(a, &(struct actor_act){.op = op, .done = dropped, .removes = true});
 }
 
-/* --- actor.list: in turns with other operations --- */
-
-/* By name, then by tenant. */
-static int compare(const struct actor *a, const struct actor *b)
-{
-    int order = span_compare(actor_name(a), actor_name(b));
-    return order ? order : span_compare(a->tenant->name, b->tenant->name);
-}
-
-/* A cursor is the length of a name, a colon, the name, and a tenant. */
-bool actor_cursor_read(struct span cursor, struct span *name, struct span *tenant)
-{
-    size_t at = 0, len = 0;
-    while (at < cursor.len && at < 3 && cursor.at[at] >= '0' && cursor.at[at] <= '9')
-        len = 10 * len + (size_t)(cursor.at[at++] - '0');
-    if (at == 0 || at >= cursor.len || cursor.at[at] != ':' || cursor.len - at - 1 < len)
-        return false;
-    *name = span_of(cursor.at + at + 1, len);
-    *tenant = span_behind(cursor, at + 1 + len);
-    return true;
-}
-
-static bool is_behind(const struct actor *a, struct span cursor)
-{
-    struct span name, tenant;
-    if (cursor.len == 0 || !actor_cursor_read(cursor, &name, &tenant))
-        return true;
-    int order = span_compare(actor_name(a), name);
-    return order > 0 || (order == 0 && span_compare(a->tenant->name, tenant) > 0);
-}
-
-static bool begins_with(struct span text, struct span prefix)
-{
-    return text.len >= prefix.len && memcmp(text.at, prefix.at, prefix.len) == 0;
-}
-
-static bool fits(const struct operation *op, const struct actor *a)
-{
-    const struct actor_list_arguments *l = &op->actors;
-    const struct rights_object object = object_of(a);
-    return actor_is_there(a) && (l->type.len == 0 || span_equal(a->type->name, l->type)) &&
-           (l->prefix.len == 0 || begins_with(actor_name(a), l->prefix)) &&
-           (l->tenant.len == 0 || span_equal(a->tenant->name, l->tenant)) &&
-           (l->stage < 0 || (int)actor_stage(a) == l->stage) && is_behind(a, l->cursor) &&
-           operation_may_object(op, &object);
-}
-
-static void let_go(struct actor *a)
-{
-    a->jobs--;
-    actor_settle(a);
-}
-
-/* Among the first `max`; one that was met before, since its bucket was split meanwhile, is not
- * taken twice. */
-static void take(struct actor_list_arguments *l, struct actor *a)
-{
-    uint32_t at = 0;
-    for (uint32_t end = l->count; at < end;) {
-        uint32_t middle = at + (end - at) / 2;
-        if (compare(l->page[middle], a) > 0)
-            end = middle;
-        else
-            at = middle + 1;
-    }
-    if (at > 0 && l->page[at - 1] == a)
-        return;
-    l->more |= l->count == l->max;
-    if (at == l->max)
-        return;
-    if (l->count == l->max)
-        let_go(l->page[l->max - 1]);
-    else
-        l->count++;
-    memmove(&l->page[at + 1], &l->page[at], (l->count - 1 - at) * sizeof l->page[0]);
-    l->page[at] = a;
-    a->jobs++; /* it stays, while the page is made */
-}
-
-/* The cursor of the page behind this actor. */
-static void pack_cursor(struct pack *p, const struct actor *a)
-{
-    struct span tenant = a->tenant->name;
-    char head[8];
-    size_t len = (size_t)snprintf(head, sizeof head, "%u:", (unsigned)a->name_len);
-    msgpack_pack_str(&p->packer, len + a->name_len + tenant.len);
-    msgpack_pack_str_body(&p->packer, head, len);
-    msgpack_pack_str_body(&p->packer, a->name, a->name_len);
-    msgpack_pack_str_body(&p->packer, tenant.at, tenant.len);
-}
-
-static void answer_page(struct jobs *jobs, struct operation *op)
-{
-    struct actor_list_arguments *l = &op->actors;
-    struct pack *p = &op->reply.result;
-    pack_init(p);
-    pack_map(p, 2);
-    pack_str(p, "actors");
-    pack_array(p, l->count);
-    for (uint32_t i = 0; i < l->count; i++) {
-        pack_map(p, PAIRS);
-        pack_actor(jobs, p, l->page[i]);
-    }
-    pack_str(p, "next");
-    if (l->more && l->count > 0)
-        pack_cursor(p, l->page[l->count - 1]);
-    else
-        pack_nil(p);
-    for (uint32_t i = 0; i < l->count; i++)
-        let_go(l->page[i]);
-    operation_finish(op);
-}
-
 static bool serve_list(struct jobs *jobs, struct operation *op)
 {
-    struct actor_list_arguments *l = &op->actors;
-    const struct hash_table *all = &jobs->actors->by_name;
-    uint32_t begun = jobs_work(jobs);
-    if (!l->page && !(l->page = calloc(l->max, sizeof l->page[0]))) {
-        operation_refuse_plain(op, ERGON_E_MEMORY);
-        return true;
-    }
-    for (; l->at < all->size && jobs_work(jobs) - begun < TURN_WORK; l->at++) {
-        jobs_worked(jobs, 1);
-        for (struct hash_link *link = all->buckets[l->at]; link; link = link->next)
-            if (fits(op, (struct actor *)link)) {
-                jobs_worked(jobs, VISIT_WORK);
-                take(l, (struct actor *)link);
-            }
-    }
-    if (l->at < all->size)
-        return false;
-    answer_page(jobs, op);
-    return true;
-}
-
-static void fini_list(struct operation *op)
-{
-    free(op->actors.page);
+    return listing_serve(jobs->actors, op);
 }
 
 /* --- actor.types --- */
@@ -521,7 +332,7 @@ ON_ONE(actor_types, serve_types)
 const struct operation_class operation_actor_get = {
     .method = method_actor_get, .shows_contents = true, .serve = serve_get};
 const struct operation_class operation_actor_list = {
-    .method = method_actor_list, .serve_part = serve_list, .fini = fini_list};
+    .method = method_actor_list, .serve_part = serve_list, .fini = listing_fini};
 
 /* --- The subsystem --- */
 

@@ -13,6 +13,8 @@
 #include "server/jobs/semaphores/holds.h"
 #include "server/jobs/verbs/contents.h"
 
+struct actor_listing;
+
 enum { OPERATION_IDS_MAX = 1024 /* tasks that one operation may wait for */ };
 
 /* The outcome of one spec of a submission. */
@@ -180,16 +182,15 @@ struct actor_arguments {
     bool with_state;          /* get */
 };
 
-/* operation_actor_list -> {actors, next}, by name */
+/* operation_actor_list -> {actors, next}, in the order of type, key and tenant */
 struct actor_list_arguments {
     struct span type, prefix, tenant; /* empty: any */
     struct span cursor;               /* `next` of the page before; empty: the first page */
     int stage;                        /* enum actor_stage; -1: any */
     uint32_t max;
-    /* --- The jobs': the first `count` of those that were visited, by name and tenant */
-    struct actor **page; /* malloc'ed */
-    uint32_t count, at;  /* at: the next bucket */
-    bool more;           /* there were more than `max` */
+    bool busiest; /* of those in memory the `max` with the most messages that wait, and these first
+                   */
+    struct actor_listing *listing; /* the jobs'; malloc'ed */
 };
 
 /* operation_queue_list: the jobs' own. */

@@ -232,6 +232,12 @@ void channels_resume(struct jobs *jobs)
     }
 }
 
+void channel_serve_again(struct jobs *jobs, struct operation *op)
+{
+    op->turn_queue = turns_push(&jobs->turns, op->turn_queue, &op->item);
+    jobs_activate(jobs);
+}
+
 /* False: it is to be served as usual. */
 static bool meet(struct jobs *jobs, struct operation_item *item, meets_fn *meets)
 {

@@ -56,6 +56,9 @@ void channels_resume(struct jobs *jobs);
  */
 void channels_complete(struct jobs *jobs);
 
+/* `serve_part` returned true of the operation, which waited for something: it is served again. */
+void channel_serve_again(struct jobs *jobs, struct operation *op);
+
 struct jobs *channel_jobs(const struct jobs_channel *ch);
 void channel_return(struct operation *op); /* with its reply; the loop owns it from then on */
 /* Sends op->push of an operation that stays open.  The operation is answered only after its

@@ -23,16 +23,17 @@ enum {
     HEAD_AT = sizeof "tasks" + 1, /* after the head of the map and its first key */
 };
 
-static void pack_head(struct pack *p)
+size_t view_array_begin(struct pack *p)
 {
     static const uint8_t head[LIST_HEAD] = {0xdd};
+    size_t at = p->buffer.size;
     pack_raw(p, span_of(head, sizeof head));
+    return at;
 }
 
-/* Writes the length into the head of an array, which is at this offset. */
-static void set_length(struct pack *p, size_t at, uint32_t count)
+void view_array_end(struct pack *p, size_t at, uint32_t count)
 {
-    assert(p->failed || (uint8_t)p->buffer.data[at] == 0xdd); /* pack_head() was there */
+    assert(p->failed || (uint8_t)p->buffer.data[at] == 0xdd);
     for (unsigned i = 1; i < LIST_HEAD && !p->failed; i++)
         p->buffer.data[at + i] = (char)(count >> (8 * (LIST_HEAD - 1 - i)));
 }
@@ -40,12 +41,12 @@ static void set_length(struct pack *p, size_t at, uint32_t count)
 void view_list_begin(struct pack *p)
 {
     pack_init(p);
-    pack_head(p);
+    view_array_begin(p);
 }
 
 void view_list_end(struct pack *p, uint32_t count)
 {
-    set_length(p, 0, count);
+    view_array_end(p, 0, count);
 }
 
 void view_stage(struct jobs *jobs, struct job *job)
@@ -298,7 +299,7 @@ static void begin_page(struct jobs *jobs, struct operation *op)
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_str(&op->reply.result, "tasks");
-    pack_head(&op->reply.result);
+    view_array_begin(&op->reply.result);
 }
 
 /* The task of the cursor is forgotten: finds the task with the next lower id, with which the page
@@ -361,7 +362,7 @@ static void end_page(struct jobs *jobs, struct operation *op)
     struct pack *p = &op->reply.result;
     char id[ID_TEXT_SIZE];
 
-    set_length(p, HEAD_AT, l->found);
+    view_array_end(p, HEAD_AT, l->found);
     pack_key_str(p, "next", l->walk.at ? id_text(l->cursor, id) : NULL);
     walk_end(&jobs_table(jobs)->walks, &l->walk);
     walk_end(&jobs_table(jobs)->walks, &l->up);

@@ -28,6 +28,10 @@ void view_event(const struct history_event *event, unsigned sees, struct pack *p
 void view_list_begin(struct pack *p);
 void view_list_end(struct pack *p, uint32_t count);
 
+/* The same within a pack: the head of the array, whose place is returned. */
+size_t view_array_begin(struct pack *p);
+void view_array_end(struct pack *p, size_t at, uint32_t count);
+
 /* Packs a pair of a map: milliseconds; nil for 0. */
 static inline void view_ms(struct pack *p, const char *key, uint64_t unix_ns)
 {

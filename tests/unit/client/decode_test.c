@@ -132,7 +132,8 @@ TEST(an_actor_is_read)
             " \"turn\": {\"id\": \"t1\", \"method\": \"c.add\", \"attempt\": 2, \"started\": 3},"
             " \"version\": 7, \"schema\": 1, \"waiting\": 4, \"oldest\": 6, \"failures\": 8, "
             "\"stopped\": null,"
-            " \"state\": 9, \"state_hidden\": true, \"reason\": \"actor\", \"text\": \"why\"}"),
+            " \"state\": 9, \"state_hidden\": true, \"resident\": true, \"reason\": \"actor\", "
+            "\"text\": \"why\"}"),
         &a));
     assert_string_equal(a.turn_method, "c.add");
     assert_int_equal(a.turn_attempt * 10 + a.turn_started, 23);
@@ -140,7 +141,7 @@ TEST(an_actor_is_read)
     assert_int_equal(a.failures, 8);
     assert_string_equal(a.stopped, "");
     assert_memory_equal(a.state.at, "\x09", 1);
-    assert_true(a.state_hidden);
+    assert_true(a.state_hidden && a.resident);
     assert_string_equal(a.text, "why");
     assert_true(
         ergon_read_actor(value_of("{\"actor\": \"c/1\", \"turn\": null, \"state\": null}"), &a));

@@ -172,7 +172,8 @@ TEST(actors_get_messages_and_are_shown)
                                    .stage = "stopped",
                                    .tenant = "t",
                                    .limit = 3,
-                                   .cursor = "x"};
+                                   .cursor = "x",
+                                   .sort = "waiting"};
     const struct ergon_answer *answer;
     expect(
         ergon_request_actor_call("c/1", "add", (struct ergon_raw){one, 2}, ERGON_TASK(.key = "k")),
@@ -188,7 +189,7 @@ TEST(actors_get_messages_and_are_shown)
     expect(ergon_request_actor_drop("c/1", NULL), "actor.drop", "[\"c/1\",{}]");
     expect(ergon_request_actors(&f), "actor.list",
            "[{\"type\":\"c\",\"prefix\":\"c/e\",\"stage\":\"stopped\",\"tenant\":\"t\","
-           "\"limit\":3,\"cursor\":\"x\"}]");
+           "\"limit\":3,\"cursor\":\"x\",\"sort\":\"waiting\"}]");
     expect(ergon_request_actors(NULL), "actor.list", "[{}]");
     expect(ergon_request_actor_types(), "actor.types", "[]");
     f.size = o.size = 0;
