@@ -12,6 +12,7 @@
 #include "server/jobs/operations/channel.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/operations/turns.h"
+#include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
 #include "server/jobs/verbs/view.h"
