@@ -411,18 +411,32 @@ static void message_failed(struct actor *a, struct job *job, enum store_error er
     } /* else its row is written again, with all of this */
 }
 
-static void turn_failed(struct actor *a, enum store_error error)
+static void step_failed(struct actor *a, struct job *job, enum store_error error)
 {
-    struct job *job = a->more->turn->job;
-    if (job && !job_message(job)->is_step) {
-        message_failed(a, job, error);
+    if (error != STORE_REFUSED && job_is_open(job)) {
+        a->more->turn->failed = error;
+        job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_STORE);
+        commits_again(a);
         return;
     }
     let_go(a, error);
     turn_ends(a);
-    if (job)
+    if (job_is_open(job))
         outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_STORE),
                        store_error_text(error), (struct span){0});
+}
+
+static void turn_failed(struct actor *a, enum store_error error)
+{
+    struct job *job = a->more->turn->job;
+    if (job && job_message(job)->is_step) {
+        step_failed(a, job, error);
+    } else if (job) {
+        message_failed(a, job, error);
+    } else {
+        let_go(a, error);
+        turn_ends(a);
+    }
 }
 
 /* What it sent, and its own row; the last may be that of its message, which is for the end. */
@@ -604,6 +618,16 @@ void commits_again(struct actor *a)
         LIST_INSERT_HEAD(&a->type->actors->again, more, by_again);
     more->again = true;
     journal_try_later(jobs_of_actor(a));
+}
+
+bool commits_try_step(struct actor *a)
+{
+    struct actor_write *w = a->more->turn;
+    bool is_stuck = w && w->failed != STORE_OK && !w->under_way && !a->more->act;
+    if (!is_stuck || (w->job && !job_message(w->job)->is_step))
+        return false;
+    push_alone(a);
+    return true;
 }
 
 /* The next write of a turn has it, too. */

@@ -20,9 +20,9 @@
  * reason commit, until then.
  *
  * A write that fails leaves the actor as it was.  A message with a row stays JOB_ENDING until it is
- * written: its turn does not run again.  A call without a row ends FAILED with STORE, and a step
- * has failed with STORE.  What the store refuses for good ends a message FAILED with STORE.
- * Then what the turn sent is taken back.
+ * written, and a step QUEUED, reason store: their turns do not run again.  A call without a row
+ * ends FAILED with STORE.  What the store refuses for good ends a message FAILED with STORE, and
+ * the attempt of a step has failed.  Then what the turn sent is taken back.
  *
  * A message that is JOB_ENDING can be neither cancelled nor timed out.  actor.drop waits for the
  * write of a turn that is under way, and throws away one that waits.  A step can be cancelled
@@ -73,6 +73,8 @@ void commits_await(struct actor *a, struct operation *op);
 void commits_save(struct actor *a);
 /* It is written, or read, again in a second. */
 void commits_again(struct actor *a);
+/* A step's turn that could not be written is written again; false: there is none. */
+bool commits_try_step(struct actor *a);
 /* Nothing comes back any more. */
 void commits_fini(struct actor_more *more);
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/life/submit.h"
+#include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/tasks/registry.h"
 
@@ -68,11 +69,28 @@ bool steps_submit(struct actors *actors)
     return !more;
 }
 
+/* Says the row all that counts, but for the number of the attempt that is over? */
+static bool is_written(const struct job *job, ao_time due)
+{
+    return job->due == due && job->failures == 0 && job->row == JOB_QUEUED && job->pending == 0 &&
+           !job_is(job, JOB_DIRTY | JOB_UNSAVED | JOB_REWRITE) && !(job->effects & EFFECT_WRITE);
+}
+
+/* The board may forget that attempt, as if the row knew of it. */
+static void keep_row(struct scheduler *s, struct job *job)
+{
+    job->row_attempt = job->saved_attempt = job->attempt;
+    board_saved(s->board, job);
+}
+
 static void sleep_until(struct actor *a, struct job *job, ao_time due)
 {
     struct scheduler *s = scheduler_of(a);
+    bool written = is_written(job, due);
     job->due = due;
-    if (job->durable != DURABLE_NONE)
+    if (written)
+        keep_row(s, job);
+    else if (job->durable != DURABLE_NONE)
         job_effect(s->table, job, EFFECT_WRITE);
     if (due > table_now(s->table))
         job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_SLEEP);
@@ -104,6 +122,8 @@ bool steps_adopt(struct actor *a, struct job *job)
 
 void steps_again(struct actor *a, struct job *job, const struct turn_changes *c)
 {
+    if (job->failures > 0)
+        job_effect(scheduler_of(a)->table, job, EFFECT_WRITE);
     job->failures = 0;
     sleep_until(a, job, due_of(a, c));
 }

@@ -171,9 +171,14 @@ static void count_end(struct job_table *table, struct job *job)
     job->deadline = AO_NEVER;
 }
 
-/* Does its row not say so yet? */
+/* Does its row not say so yet?  Of a step whose attempt is out, or whose turn is being written, the
+ * board says it; what follows is up to steps.h. */
 static bool is_news(const struct job *job)
 {
+    bool is_under_way = job_state_runs((enum job_state)job->state) ||
+                        job->reason == JOB_WHY_COMMIT || job->reason == JOB_WHY_STORE;
+    if (job_is_quiet(job) && is_under_way && job->row == JOB_QUEUED && !job_is(job, JOB_ENDING))
+        return false;
     return job->row != job_row_state(job) || job->row_attempt != job->attempt;
 }
 

@@ -204,7 +204,8 @@ void job_check(const struct scheduler *s, const struct job *job)
     switch ((enum job_state)job->state) {
     case JOB_QUEUED:
         assert(queued || job_is(job, JOB_AWAITS_ROW | JOB_ENDING) ||
-               job->reason == JOB_WHY_COMMIT || job->reason == JOB_WHY_STOPPING);
+               job->reason == JOB_WHY_COMMIT || job->reason == JOB_WHY_STOPPING ||
+               (job_is_quiet(job) && job->reason == JOB_WHY_STORE));
         break;
     case JOB_DELAYED:
         assert(!job->list && !queued);

@@ -5,6 +5,7 @@
 #include "proto/job_options.h"
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/effects.h"
+#include "server/jobs/sched/board.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 
@@ -666,7 +667,8 @@ KEPT_TEST(stepping_goes_on_after_a_crash)
     assert_true(span_is(blob_bytes(world_run_of(w, step)->run.turn->state), "\x03"));
 }
 
-KEPT_TEST(a_step_that_cannot_be_written_is_tried_again)
+/* However long the disk is full: it fails no attempt. */
+KEPT_TEST(a_step_that_cannot_be_written_is_written_later)
 {
     offer_steps(w);
     answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
@@ -674,12 +676,98 @@ KEPT_TEST(a_step_that_cannot_be_written_is_tried_again)
     w->store->error = STORE_FULL;
     answer(w, step, "\x02");
     has_state(w, "tick/1", "\x01", 1);
+    jobs_world_pass(w, AO_S(3600));
+    assert_false(is_out(w, step));
+    assert_int_equal(world_state(w, step), JOB_QUEUED);
+    assert_int_equal(world_reason(w, step), JOB_WHY_STORE);
     w->store->error = STORE_OK;
-    jobs_world_pass(w, AO_S(3));
-    step = out_of(w, "tick.step");
-    assert_true(span_is(blob_bytes(world_run_of(w, step)->run.turn->state), "\x01"));
-    answer(w, step, "\x02");
+    jobs_world_pass(w, AO_MS(1100));
     has_row(w, "tick/1", "\x02", 2);
+    assert_int_equal(out_of(w, "tick.step"), step);
+    assert_true(span_is(blob_bytes(world_run_of(w, step)->run.turn->state), "\x02"));
+    assert_int_equal(world_job(w, step)->failures, 0);
+    answer(w, step, "\x03");
+    has_row(w, "tick/1", "\x03", 3);
+}
+
+KEPT_TEST(a_step_that_is_cancelled_while_the_disk_is_full_is_written_later)
+{
+    offer_steps(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = out_of(w, "tick.step");
+    w->store->error = STORE_FULL;
+    answer(w, step, "\x02");
+    world_cancel(w, world_job(w, step));
+    jobs_world_pass(w, AO_S(10));
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(5));
+    assert_true(row_of(w, "tick/1")->stopped.len > 0);
+    assert_int_equal(actor_stage(actor_of(w, "tick/1")), ACTOR_STOPPED);
+    assert_null(actor_of(w, "tick/1")->more->turn);
+}
+
+KEPT_TEST(a_step_that_the_store_refuses_has_failed)
+{
+    offer_steps(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = out_of(w, "tick.step");
+    w->store->refuses_groups = true;
+    answer(w, step, "\x02");
+    assert_int_equal(world_job(w, step)->failures, 1);
+    w->store->refuses_groups = false;
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, step));
+    has_state(w, "tick/1", "\x01", 1);
+}
+
+/* Its row says that it goes on, and that is all. */
+KEPT_TEST(steps_that_change_nothing_write_nothing)
+{
+    offer_steps(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = out_of(w, "tick.step");
+    answer(w, step, NULL);
+    commit(w);
+    uint32_t commits = w->store->commits, operations = w->store->operations;
+    for (unsigned n = 0; n < 1000; n++) {
+        assert_int_equal(out_of(w, "tick.step"), step);
+        answer_only(w, step, NULL);
+        assert_true(world_job(w, step)->places && !world_job(w, step)->places->next);
+    }
+    commit(w);
+    assert_int_equal(w->store->commits, commits);
+    assert_int_equal(w->store->operations, operations);
+    jobs_world_crash(w); /* while one is out */
+    offer_steps(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, step));
+    assert_int_equal(world_job(w, step)->failures, 0);
+}
+
+KEPT_TEST(a_step_that_failed_or_sleeps_is_written)
+{
+    offer_steps(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = out_of(w, "tick.step");
+    answer(w, step, NULL);
+    commit(w);
+    world_fail(world_run_of(w, step), "ODD", "it does not work");
+    jobs_world_settle(w);
+    commit(w);
+    assert_int_equal(memory_store_row(w->store, step)->task.failures, 1);
+    jobs_world_pass(w, AO_S(1));
+    answer(w, step, NULL);
+    commit(w);
+    assert_int_equal(memory_store_row(w->store, step)->task.failures, 0);
+    assert_null(turn_sleep(world_run_of(w, step)->run.turn, AO_S(60)));
+    answer(w, step, NULL);
+    commit(w);
+    assert_true(memory_store_row(w->store, step)->task.due_at > 0);
+    jobs_world_pass(w, AO_S(61));
+    assert_true(is_out(w, step));
+    answer(w, step, NULL);
+    commit(w);
+    assert_int_equal(memory_store_row(w->store, step)->task.due_at, 0);
 }
 
 KEPT_TEST(a_step_that_is_cancelled_stops_its_actor_on_disk)
