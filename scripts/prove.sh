@@ -41,12 +41,14 @@ sems() {
 }
 
 # Money that moves between actors, under power cuts: ERGON_CUTS says how many; and under kill -9 of the server and of their hosts:
-# ERGON_KILLS says how often, ERGON_TRANSFERS and ERGON_ACCOUNTS how much, ERGON_SEED of which random numbers.
+# ERGON_KILLS says how often, ERGON_TRANSFERS and ERGON_ACCOUNTS how much, ERGON_SEED of which random numbers.  And a deploy of
+# their hosts: ERGON_CARTS says how many.
 actors() {
     cmake --build "$build" --target test_unit_jobs_money_cuts >/dev/null
     ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_money_cuts"
     ERGON_BUILD="$build" ERGON_ACCOUNTS=${ERGON_ACCOUNTS:-1000} ERGON_TRANSFERS=${ERGON_TRANSFERS:-100000} ERGON_KILLS=${ERGON_KILLS:-200} \
         "$python" tests/e2e/actors_money_test.py
+    ERGON_BUILD="$build" ERGON_CARTS=${ERGON_CARTS:-10000} "$python" tests/e2e/actors_deploy_test.py
 }
 
 # A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.

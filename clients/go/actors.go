@@ -154,7 +154,7 @@ func copied(value any) (any, error) {
 func (t ActorType) begin(a *Actor, state any, schema int64) error {
 	var err error
 	if schema > t.Schema {
-		return Again(time.Second) // for a host that knows it
+		return Again(100 * time.Millisecond) // for a host that knows it
 	}
 	state, err = copied(state)
 	if err == nil && state != nil && schema < t.Schema && t.Upgrade != nil {

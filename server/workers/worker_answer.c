@@ -54,15 +54,18 @@ static enum ergon_error check_messages(const struct worker_link *link, const str
     return wrong;
 }
 
-/* [result, changes]: what a turn answers. */
-static void take_turn(const struct worker_link *link, struct task *t, struct span value,
-                      uint64_t most)
+/* [result, changes]: what a turn answers.  A new state has the schema of this worker, which need
+ * not be that of the type's latest registration. */
+static void take_turn(const struct worker_link *link, const struct worker *w, struct task *t,
+                      struct span value, uint64_t most)
 {
     struct reader r = reader_of(value);
     struct span result, changes;
     uint32_t count;
     char text[240] = "a turn answers [result, changes], where changes are a map or nil";
     enum ergon_error wrong = ERGON_E_BAD_CHANGES;
+
+    t->attempt->turn->writes = worker_executor_schema(w->executor, t->method->name);
     bool good = read_array(&r, &count) && count == 2 && read_any(&r, &result) &&
                 read_any(&r, &changes) &&
                 turn_read_changes(t->attempt->turn, changes, text, sizeof text);
@@ -104,7 +107,7 @@ static void settle(struct worker_link *link, struct task *t, const struct envelo
     if (envelope_is_error(e))
         take_error(t, e->error);
     else if (task_is(t, TASK_ATTEMPT) && t->attempt->turn)
-        take_turn(link, t, e->result, most);
+        take_turn(link, w, t, e->result, most);
     else
         take_result(t, e->result, most);
     worker_executor_answer(w->executor, t);

@@ -115,6 +115,9 @@ struct worker_executor *worker_executor_register(struct worker_loop *d,
  * Not before joined(). */
 void worker_executor_quiet(struct worker_executor *r, bool quiet);
 
+/* The number of the form of the states that it writes by this method of an actor; any thread. */
+uint32_t worker_executor_schema(const struct worker_executor *r, struct span method);
+
 /* The stream has the first byte of the request of this task, or all of it. */
 void worker_executor_begun(struct worker_executor *r, struct task *t);
 

@@ -32,6 +32,7 @@ struct group_entry {
     LIST_ENTRY(group_entry) link;  /* of the pool */
     TAILQ_ENTRY(group_entry) line; /* of the group, while it waits there */
     bool in_line;
+    uint32_t schema; /* of the states that its workers write; see worker_executor_schema() */
 };
 TAILQ_HEAD(group_entry_queue, group_entry);
 
@@ -202,24 +203,30 @@ static uint64_t mark_of(struct pool *const *pools, uint32_t count)
     return mark;
 }
 
+static uint32_t schema_of(const struct worker_executor *r, const struct pool *p)
+{
+    return worker_executor_schema(r, p->workers->method->name);
+}
+
 static bool same_group(const struct worker_group *g, const struct label *label,
-                       struct pool *const *pools, uint32_t count, uint64_t mark)
+                       const struct worker_executor *r, struct pool *const *pools, uint32_t count,
+                       uint64_t mark)
 {
     if (g->mark != mark || g->entry_count != count || !same_label(&g->label, label))
         return false;
     for (uint32_t i = 0; i < count; i++)
-        if (g->entries[i].pool != pools[i])
+        if (g->entries[i].pool != pools[i] || g->entries[i].schema != schema_of(r, pools[i]))
             return false;
     return true;
 }
 
-static struct worker_group *find_group(const struct label *label, struct pool *const *pools,
-                                       uint32_t count)
+static struct worker_group *find_group(const struct label *label, const struct worker_executor *r,
+                                       struct pool *const *pools, uint32_t count)
 {
     struct group_entry *e;
     uint64_t mark = mark_of(pools, count);
     LIST_FOREACH(e, &pools[0]->workers->entries, link)
-    if (same_group(e->group, label, pools, count, mark))
+    if (same_group(e->group, label, r, pools, count, mark))
         return e->group;
     return NULL;
 }
@@ -283,11 +290,13 @@ static void free_group(struct worker_group *g)
     free(g);
 }
 
-static bool add_entry(struct worker_group *g, struct pool *p)
+static bool add_entry(struct worker_group *g, const struct worker_executor *r, struct pool *p)
 {
     struct group_entry *e = &g->entries[g->entry_count];
-    *e =
-        (struct group_entry){.group = g, .pool = p, .version = join_version(p->workers, &g->label)};
+    *e = (struct group_entry){.group = g,
+                              .pool = p,
+                              .version = join_version(p->workers, &g->label),
+                              .schema = schema_of(r, p)};
     if (!e->version)
         return false;
     LIST_INSERT_HEAD(&p->workers->entries, e, link);
@@ -296,8 +305,8 @@ static bool add_entry(struct worker_group *g, struct pool *p)
     return true;
 }
 
-static struct worker_group *new_group(const struct label *label, struct pool **pools,
-                                      uint32_t count)
+static struct worker_group *new_group(const struct label *label, const struct worker_executor *r,
+                                      struct pool **pools, uint32_t count)
 {
     struct worker_group *g = calloc(1, sizeof *g + count * sizeof(struct group_entry));
     if (!g)
@@ -307,7 +316,7 @@ static struct worker_group *new_group(const struct label *label, struct pool **p
     g->label = *label;
     g->mark = mark_of(pools, count);
     for (uint32_t i = 0; i < count; i++)
-        if (!add_entry(g, pools[i])) {
+        if (!add_entry(g, r, pools[i])) {
             free_group(g);
             return NULL;
         }
@@ -331,9 +340,9 @@ int worker_group_join(struct manager *m, struct worker_executor *r, struct pool 
 {
     const struct label label = label_of(r);
     assert(!r->member.group && count > 0);
-    struct worker_group *g = find_group(&label, pools, count);
+    struct worker_group *g = find_group(&label, r, pools, count);
     if (!g)
-        g = new_group(&label, pools, count);
+        g = new_group(&label, r, pools, count);
     if (!g)
         return -1;
     g->members++;
@@ -455,7 +464,7 @@ static bool shares_count(const struct worker_pool *s)
     return false;
 }
 
-struct worker_executor *worker_groups_choose(const struct pool *p)
+struct worker_executor *worker_groups_choose(const struct pool *p, uint32_t schema)
 {
     const struct worker_pool *s = p->workers;
     const struct group_entry *e;
@@ -463,7 +472,7 @@ struct worker_executor *worker_groups_choose(const struct pool *p)
     bool shares = shares_count(s);
     LIST_FOREACH(e, &s->entries, link)
     {
-        if (e->group->room == 0 || (shares && had_share(s, e->version)))
+        if (e->group->room == 0 || e->schema < schema || (shares && had_share(s, e->version)))
             continue;
         struct member *mb = member_of(e->group->open.root);
         if (!best || placement_worker_before(&mb->load, &best->load))

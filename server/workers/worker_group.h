@@ -1,5 +1,5 @@
-/* A worker group: the workers that offer the same methods; of those with a share, in the same
- * version.
+/* A worker group: the workers that offer the same methods, and write the same form of the states of
+ * actors; of those with a share, in the same version.
  *
  * The pool of a method that workers offer has no list of executors.  It has an entry in each group
  * that offers the method, and each group keeps its workers by occupancy.  So a task that is given
@@ -94,8 +94,9 @@ bool worker_group_offers(const struct worker_executor *r, const struct pool *p);
 /* What a worker has, or may have, is another: `bound` 0 closes it. */
 void worker_group_update(struct manager *m, struct worker_executor *r, uint32_t bound);
 
-/* The worker for the next task of this pool; NULL: none has room. */
-struct worker_executor *worker_groups_choose(const struct pool *p);
+/* The worker for the next task of this pool; NULL: none has room.  `schema`: of workers whose
+ * states have that number or a higher one; 0: of all. */
+struct worker_executor *worker_groups_choose(const struct pool *p, uint32_t schema);
 /* It is given one. */
 void worker_groups_note_given(struct manager *m, struct pool *p, struct worker_executor *r);
 /* Tasks that the pool's workers have room for. */

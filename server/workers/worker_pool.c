@@ -14,7 +14,9 @@
 #include "proto/errors.h"
 #include "server/runtime/object/trace.h"
 #include "server/tasks/manager/job_source_parts.h"
+#include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
+#include "server/tasks/turn.h"
 #include "server/tasks/worker_system.h"
 #include "server/workers/worker_group.h"
 #include "server/workers/worker_update.h"
@@ -67,12 +69,24 @@ static struct executor *choose(struct manager *m, struct pool *p, const struct t
 {
     (void)m;
     (void)t;
-    struct worker_executor *r = worker_groups_choose(p);
+    struct worker_executor *r = worker_groups_choose(p, 0);
     return r ? &r->base : NULL;
+}
+
+/* A worker of an older release does not know the form of a state that a newer one has written.
+ * While no other has room, it is asked all the same, and hands the message back. */
+static struct executor *that_knows(const struct pool *p, struct executor *e, const struct task *t)
+{
+    const struct attempt_turn *turn = task_is(t, TASK_ATTEMPT) ? t->attempt->turn : NULL;
+    if (!turn || turn->schema <= worker_executor_schema(worker_executor_of(e), t->method->name))
+        return e;
+    struct worker_executor *r = worker_groups_choose(p, turn->schema);
+    return r ? &r->base : e;
 }
 
 static bool give(struct manager *m, struct pool *p, struct executor *e, struct task *t, int *budget)
 {
+    e = that_knows(p, e, t);
     bool wanted = !STAILQ_EMPTY(&m->in_turn) || worker_group_awaited(worker_executor_of(e));
     give_to(m, p, e, t, budget);
     return !wanted;
@@ -163,7 +177,7 @@ static struct worker_executor *rather_a_worker(const struct manager *m, const st
                                                const struct executor *e)
 {
     const struct worker_pool *s = p->workers;
-    struct worker_executor *r = p->in_line || !may_leave(p) ? NULL : worker_groups_choose(p);
+    struct worker_executor *r = p->in_line || !may_leave(p) ? NULL : worker_groups_choose(p, 0);
     if (!r || (!s->called && (!STAILQ_EMPTY(&m->in_turn) || worker_group_awaited(r))))
         return NULL;
     if (!e)

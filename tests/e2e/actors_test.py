@@ -164,6 +164,26 @@ class Workers(ActorsTest):
         self.assertEqual(self.client.result(later), 2)
         self.assertIsNone(self.actor("cart/42")["state"])
 
+    def test_a_state_has_the_schema_of_its_host_and_goes_to_no_older_one(self):
+        old = self.carts(schema=1)
+        call = self.client.send("actor.call", "cart/deploy", "add", [1])
+        number = old.take()[0]
+        new = self.carts(schema=2)
+        old.answer(number, [1, {"state": 1}])
+        self.client.result(call)
+        self.assertEqual(self.actor("cart/deploy")["schema"], 1)
+        old.call("worker.quiet")
+        call = self.client.send("actor.call", "cart/deploy", "add", [1])
+        number, _, (_, context) = new.take()
+        self.assertEqual((context["schema"], context["state"]), (1, 1))
+        new.answer(number, [1, {"state": 2}])
+        self.client.result(call)
+        old.call("worker.resume")
+        for method in ("add", "total") * 3:
+            call = self.client.send("actor.call", "cart/deploy", method)
+            new.answer(new.take()[0], [1, None])
+            self.client.result(call)
+
     def test_changes_that_are_none_fail_the_turn(self):
         worker = self.carts(state=100)
         for answer in (1, [1], [1, 2], [1, {"stale": 1}], [1, {"state": 100 * "x"}], [1, {"sleep": False}], [1, {"state": 1, "drop": True}]):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DURATIONS = ("idle", "backoff", "backoff_max", "timeout", "window")
 POLICY = ("schema", "durable", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max", "on_failure",
           "intensity", "supervisor")
-UNKNOWN = 1.0  # s until a state of a schema that this host does not know is offered to a host again
+UNKNOWN = 0.1  # s until a state of a schema that this host does not know is offered to a host again
 
 
 class Actor:

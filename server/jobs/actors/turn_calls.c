@@ -138,7 +138,15 @@ bool turn_calls_counts(struct jobs *jobs, struct operation *op)
     return counts;
 }
 
-static bool may(struct jobs *jobs, struct operation *op)
+static bool inherit(struct jobs *jobs, const struct operation *op)
+{
+    const struct job *job = table_find(jobs_table(jobs), op->submission.caller);
+    join_trace(jobs, op, job);
+    limit_by_message(jobs, op, job);
+    return true;
+}
+
+bool turn_calls_may(struct jobs *jobs, struct operation *op)
 {
     const struct job *path[TURNS_MOST];
     const struct attempt_turn *turn = caller_of(jobs, op);
@@ -154,18 +162,8 @@ static bool may(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_TOO_DEEP, "%d turns wait for this call, one for the other",
                          TURNS_MOST);
     else
-        return true;
+        return inherit(jobs, op);
     return false;
-}
-
-bool turn_calls_may(struct jobs *jobs, struct operation *op)
-{
-    const struct job *job = table_find(jobs_table(jobs), op->submission.caller);
-    if (!may(jobs, op))
-        return false;
-    join_trace(jobs, op, job);
-    limit_by_message(jobs, op, job);
-    return true;
 }
 
 void turn_calls_began(struct jobs *jobs, const struct operation *op, const struct job *called)

@@ -13,13 +13,13 @@ enum { MANY = 900 };
 static struct played_worker a, b, c;
 static unsigned looks; /* for a worker that has room */
 
-struct worker_executor *__real_worker_groups_choose(const struct pool *p);
-struct worker_executor *__wrap_worker_groups_choose(const struct pool *p);
+struct worker_executor *__real_worker_groups_choose(const struct pool *p, uint32_t schema);
+struct worker_executor *__wrap_worker_groups_choose(const struct pool *p, uint32_t schema);
 
-struct worker_executor *__wrap_worker_groups_choose(const struct pool *p)
+struct worker_executor *__wrap_worker_groups_choose(const struct pool *p, uint32_t schema)
 {
     looks++;
-    return __real_worker_groups_choose(p);
+    return __real_worker_groups_choose(p, schema);
 }
 
 static void open_world(uint32_t loops)
