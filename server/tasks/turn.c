@@ -94,6 +94,8 @@ const char *turn_stop(struct attempt_turn *turn, struct span why)
     const char *refused = refusal_of(turn);
     if (refused)
         return refused;
+    if (why.len == 0)
+        return "`stop` is empty: it has to say why the actor stops";
     turn->changes.stops = true;
     turn->changes.stop[utf8_text(turn->changes.stop, sizeof turn->changes.stop - 1, why)] = '\0';
     return NULL;

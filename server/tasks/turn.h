@@ -64,6 +64,7 @@ const char *turn_set_state(struct attempt_turn *turn, struct span raw, uint32_t 
 const char *turn_drop_state(struct attempt_turn *turn);
 const char *turn_sleep(struct attempt_turn *turn, ao_time ns); /* AO_NEVER: until it is woken */
 const char *turn_wake(struct attempt_turn *turn);
+/* Bytes of `why` behind TURN_TEXT_MAX are cut off. */
 const char *turn_stop(struct attempt_turn *turn, struct span why);
 const char *turn_send(struct attempt_turn *turn, const struct turn_message_parts *parts);
 

@@ -1,13 +1,18 @@
 #include "server/jobs/actors/mailboxes.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "base/utf8.h"
 
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
+
+enum { NAME_SHOWN = 80 };
 
 static struct scheduler *scheduler_of(const struct actor *a)
 {
@@ -88,9 +93,19 @@ enum message_verdict mailbox_apply(struct actor *a, struct job *job, struct turn
 
 /* --- Stopped, started, dropped --- */
 
-static void end_stopped(struct actor *a, struct job *job)
+void actor_stopped_text(const struct actor *a, char *text, size_t size)
 {
-    job_end(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STOPPED), a->more->stopped);
+    const struct span name = utf8_cut(actor_name(a), NAME_SHOWN);
+    int len = snprintf(text, size, "%.*s is stopped: ", (int)name.len, (const char *)name.at);
+    const struct span why = utf8_cut(span_text(a->more->stopped), size - (size_t)len - 1);
+    snprintf(text + len, size - (size_t)len, "%.*s", (int)why.len, (const char *)why.at);
+}
+
+void mailbox_end_stopped(struct actor *a, struct job *job)
+{
+    char text[JOB_TEXT_MAX];
+    actor_stopped_text(a, text, sizeof text);
+    job_end(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STOPPED), text);
 }
 
 /* The head waits for the start, if no attempt of it has begun. */
@@ -101,7 +116,7 @@ static void hold_head(struct actor *a, struct job *head)
     if (!job_is_open(head) || (runs && !(head->attempt_task && out_recall(s, head))))
         return;
     if (message_of(head)->calls) {
-        end_stopped(a, head);
+        mailbox_end_stopped(a, head);
     } else if (head->state != JOB_DELAYED) { /* else joins() sees it when it is due */
         job_unplace(s, head);
         mailbox_wait(a, head, JOB_WHY_STOPPED);
@@ -114,7 +129,7 @@ static void end_callers(struct actor *a)
     for (struct job *job = a->more->waiting.first; job; job = next) {
         next = job->next;
         if (message_of(job)->calls)
-            end_stopped(a, job);
+            mailbox_end_stopped(a, job);
     }
 }
 

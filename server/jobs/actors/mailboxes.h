@@ -25,6 +25,11 @@ void mailbox_not_loaded(struct actor *a, const char *why);
 
 /* --- Stopped, started, dropped: in memory --- */
 
+/* Of one that is stopped: its name, and why; what callers are answered. */
+void actor_stopped_text(const struct actor *a, char *text, size_t size);
+/* A call that waits at it ends as STOPPED. */
+void mailbox_end_stopped(struct actor *a, struct job *job);
+
 /* Calls that wait are answered STOPPED; other messages wait, and what runs goes on.  A stopped
  * actor gets the new reason.  False without memory. */
 bool actor_stop(struct actor *a, struct span why);

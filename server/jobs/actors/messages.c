@@ -118,6 +118,19 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+/* One that never fits is refused for good, also before it has a place. */
+static enum ergon_error check_size(const struct actor *a, const struct job *job, char *text,
+                                   size_t size)
+{
+    const uint32_t most = a->type->policy.mailbox;
+    if (job->params_len <= most)
+        return ERGON_OK;
+    return REFUSE(ERGON_E_TOO_LARGE,
+                  "it has %" PRIu32 " bytes, and the mailbox of \"%.*s\" holds %" PRIu32
+                  ": send less, or offer the type with a larger `mailbox`",
+                  job->params_len, SHOWN(actor_name(a)), most);
+}
+
 /* A message with a time has no place yet, and comes in when it is due.  Steps count for none. */
 static enum ergon_error check_room(const struct actor *a, const struct job *job, char *text,
                                    size_t size)
@@ -134,7 +147,7 @@ static enum ergon_error check_room(const struct actor *a, const struct job *job,
                       "many as %s; try again later",
                       SHOWN(actor_name(a)), count,
                       most < policy->messages ? "actors.messages allows" : "its type allows");
-    if (count > 0 && bytes + job->params_len > policy->mailbox)
+    if (bytes + job->params_len > policy->mailbox)
         return REFUSE(ERGON_E_BUSY,
                       "the messages in the mailbox of \"%.*s\" have %" PRIu64
                       " bytes, and its type allows %" PRIu32 "; try again later",
@@ -191,11 +204,14 @@ static enum ergon_error made(void *arg, struct job *job, const struct job_spec *
         return REFUSE(why.error, "%s", why.text);
     fill(job, spec, a); /* so that it goes with the job, if nothing else keeps it */
     actor_settle(a);
-    if (a->more && a->more->stopped && (spec->answers || job_message(job)->reads))
-        return REFUSE(ERGON_E_STOPPED, "%.*s is stopped: %s", SHOWN(actor_name(a)),
-                      a->more->stopped);
+    if (a->more && a->more->stopped && (spec->answers || job_message(job)->reads)) {
+        actor_stopped_text(a, text, size);
+        return ERGON_E_STOPPED;
+    }
     bool fits = job_message(job)->reads || job_message(job)->is_step || job->due > 0;
-    return fits ? ERGON_OK : check_room(a, job, text, size);
+    if (!fits || job->due > 0)
+        wrong = check_size(a, job, text, size);
+    return fits || wrong != ERGON_OK ? wrong : check_room(a, job, text, size);
 }
 
 static void forgotten(void *arg, struct job *job)
@@ -287,7 +303,7 @@ static bool joins_read(struct actor *a, struct job *job)
     if (!a->more || !a->more->stopped)
         return true;
     mailbox_wait(a, job, JOB_WHY_STOPPED); /* it may have ended before: only an open job ends */
-    job_end(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STOPPED), a->more->stopped);
+    mailbox_end_stopped(a, job);
     return false;
 }
 

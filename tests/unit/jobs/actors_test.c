@@ -199,7 +199,16 @@ ACTOR_TEST(a_stopped_actor_keeps_messages_and_refuses_calls)
     offer_usual(w);
     uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
     uint64_t call = post(w, &TELL("cart/1", "cart.add", .answers = true, .calls = true));
+    struct operation *waits = world_operation(w, &operation_actor_call);
+    struct job_spec spec = TELL("cart/1", "cart.add", .answers = true, .calls = true);
+    waits->submission.specs = &spec;
+    waits->submission.count = 1;
+    waits->submission.caller = 0;
+    world_give(w, waits);
     assert_true(stop(w, "cart/1"));
+    assert_true(world_answered(w, waits));
+    assert_int_equal(waits->reply.error, ERGON_E_STOPPED);
+    assert_string_equal(waits->reply.text, "cart/1 is stopped: why not");
     assert_true(is_out(w, a)); /* it goes on */
     is_waiting(w, b, JOB_WHY_ACTOR);
     assert_null(world_job(w, call)); /* nobody keeps it */
@@ -312,11 +321,17 @@ ACTOR_TEST(a_mailbox_has_bounds)
     refuses(w, TELL("box/1", "box.add"), ERGON_E_BUSY, "has 3 messages");
     assert_true(world_cancel(w, world_job(w, last)));
     struct job_spec large = TELL("box/1", "box.add");
-    large.params = span_text("\x91\xa9 thousand");
+    large.params = span_text("\x91\xa7 a half");
     refuses(w, large, ERGON_E_BUSY, "bytes");
-    large.actor = span_text("box/2"); /* the first is always taken */
-    post(w, &large);
     post(w, &TELL("box/1", "box.add"));
+    large.actor = span_text("box/2");
+    post(w, &large);
+    large.params = span_text("\x91\xa9 thousand"); /* it never fits, also where nothing waits */
+    large.actor = span_text("box/3");
+    refuses(w, large, ERGON_E_TOO_LARGE, "has 11 bytes, and the mailbox of \"box/3\" holds 10");
+    large.delay = AO_S(1);
+    refuses(w, large, ERGON_E_TOO_LARGE, "offer the type with a larger `mailbox`");
+    assert_null(actor_of(w, "box/3"));
 }
 
 ACTOR_TEST(keys_count_within_an_actor)

@@ -87,6 +87,7 @@ TEST(what_is_none_changes_nothing)
             "option \"sleep\" must be a duration, or true: until it is woken");
     REFUSES("\x82\xa5state\x01\xa4wake\xc2", "option \"wake\" must be true");
     REFUSES("\x82\xa5state\x01\xa4stop\x01", "option \"stop\" must be a text: why");
+    REFUSES("\x82\xa5state\x01\xa4stop\xa0", "`stop` is empty: it has to say why the actor stops");
     REFUSES("\x82\xa5state\x01\xa4"
             "drop\xc3",
             "`state` and `drop` exclude each other");
