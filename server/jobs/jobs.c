@@ -443,6 +443,7 @@ static void show_store(const struct store *s, struct jobs_info *out)
     out->commit_ns = info.commit_ns;
     out->store_under_way = info.under_way;
     out->commit_times = info.commit_times;
+    out->store_unfolded = info.unfolded;
     out->store_room_known = info.room_known;
     out->store_room = info.room;
     out->store_backup = info.backup;

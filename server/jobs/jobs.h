@@ -125,6 +125,12 @@ void jobs_set_limits(struct jobs *jobs, const struct jobs_limits *limits);
  * lasts until the attempt has returned. */
 struct span jobs_owner_tenant(const void *owner);
 
+/* As struct actors_shown; `messages`: that have a place. */
+struct jobs_actors {
+    uint64_t resident, bytes, messages, done, bad, failed, loads, unread, passivated, deadlocks,
+        last_deadlock;
+};
+
 /* Any thread; figures. */
 struct jobs_info {
     uint64_t tasks, bytes; /* held */
@@ -134,16 +140,17 @@ struct jobs_info {
     uint64_t submitted, starts, retries, fenced;
     uint64_t semaphores, held, waiting; /* held, waiting: by and for clients */
     uint64_t events;                    /* that clients have named */
-    uint64_t actors, actor_bytes;       /* in memory; that they take, without their messages */
-    uint64_t feed_events, feed_bytes;   /* of the feed: since the start; that it takes */
-    bool has_store;                     /* the rest is of the store */
-    const char *store_engine;           /* "sqlite", "postgresql"; constant */
-    uint8_t store_level;                /* enum job_durable: that an `fsync` task reaches now */
+    struct jobs_actors actors;
+    uint64_t feed_events, feed_bytes; /* of the feed: since the start; that it takes */
+    bool has_store;                   /* the rest is of the store */
+    const char *store_engine;         /* "sqlite", "postgresql"; constant */
+    uint8_t store_level;              /* enum job_durable: that an `fsync` task reaches now */
     uint64_t store_lag; /* ns that the standby is behind; 0: there is none, or not known */
     uint64_t commits, operations, store_bytes;
     uint64_t durable;         /* tasks held that have a row there, or will have one */
     uint64_t commit_ns;       /* of the last commit */
     uint64_t store_under_way; /* operations that have not come back from the store */
+    uint64_t store_unfolded;  /* see store_info() */
     struct histogram_sum commit_times;
     bool store_room_known;
     uint64_t store_room;     /* bytes that its file system has left */
@@ -168,6 +175,16 @@ struct jobs_tenant_shown {
 };
 uint32_t jobs_tenants(const struct jobs *jobs, struct jobs_tenant_shown out[JOBS_TENANTS],
                       uint64_t *open);
+
+/* The types of actors, likewise: returns the next after `before`, or the first after NULL. */
+struct actor_type;
+struct jobs_actor_type_info {
+    char name[64];
+    uint64_t active, sleeping, stopped; /* actors that have a record in memory */
+};
+const struct actor_type *jobs_actor_type_info(const struct jobs *jobs,
+                                              const struct actor_type *before,
+                                              struct jobs_actor_type_info *out);
 
 /* The queues, to be shown: any thread, while the jobs are there.  Returns the next after
  * `before`, or the first after NULL; NULL: there are no more.  Of those that are added meanwhile

@@ -19,6 +19,7 @@ void write_tasks(struct metrics_text *t, const struct rpc_shared *s);
 void write_executors(struct metrics_text *t, const struct rpc_shared *s);
 void write_jobs(struct metrics_text *t, const struct rpc_shared *s);
 void write_tenants(struct metrics_text *t, const struct rpc_shared *s);
+bool write_actors(struct metrics_text *t, const struct rpc_shared *s);
 bool write_queues(struct metrics_text *t, const struct rpc_shared *s);
 void write_logs(struct metrics_text *t);
 void write_cluster(struct metrics_text *t, const struct rpc_shared *s);

@@ -43,6 +43,7 @@ bool metrics_write(struct metrics *m, struct metrics_text *out)
     write_executors(out, m->shared);
     write_jobs(out, m->shared);
     write_tenants(out, m->shared);
+    good = write_actors(out, m->shared) && good;
     good = write_queues(out, m->shared) && good;
     write_logs(out);
     write_cluster(out, m->shared);

@@ -117,6 +117,8 @@ static void write_store(struct metrics_text *t, const struct jobs_info *j)
     write_one(t, "ergon_store_tasks", METRICS_GAUGE, NULL, j->durable,
               "Submitted tasks that the store has, or is about to have; each has one to three rows "
               "there, and its history.");
+    write_one(t, "ergon_store_unfolded_rows", METRICS_GAUGE, NULL, j->store_unfolded,
+              "Rows of turns of actors that are not in the rows of their actors yet, about.");
     write_one(t, "ergon_store_size_bytes", METRICS_GAUGE, "bytes", j->store_bytes,
               "The file and its log on disk.");
     if (j->store_room_known)

@@ -112,6 +112,7 @@ static void pack_jobs(struct pack *p, const struct jobs_info *l)
     for (unsigned i = 0; i < JOB_STATE_COUNT; i++)
         pack_key_uint(p, job_state_names[i], l->by_state[i]);
     pack_figures(p, "shared", l, 0);
+    pack_figures(p, "actors", l, 0);
     pack_figures(p, "feed", l, 0);
 }
 
@@ -122,7 +123,7 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
         pack_nil(p);
         return;
     }
-    pack_map(p, 12);
+    pack_map(p, 13);
     pack_key_str(p, "engine", l->store_engine);
     pack_key_str(p, "level", job_durable_names[l->store_level]);
     pack_key_uint(p, "lag_us", l->store_lag / AO_US(1));
@@ -131,6 +132,7 @@ static void pack_store(struct pack *p, const struct jobs_info *l)
     pack_key_uint(p, "bytes", l->store_bytes);
     pack_key_uint(p, "commit_us", l->commit_ns / AO_US(1));
     pack_key_uint(p, "backlog", l->store_under_way);
+    pack_key_uint(p, "unfolded", l->store_unfolded);
     if (l->store_room_known)
         pack_key_uint(p, "free_bytes", l->store_room);
     else
@@ -340,7 +342,7 @@ void serve_server_info(struct rpc_request *rq)
     jobs_info(s->jobs, &kept);
     jobs_look(s->jobs); /* for the next request */
     pack_init(&p);
-    pack_map(&p, 24);
+    pack_map(&p, 25);
     pack_key_str(&p, "server", "ergon");
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_int(&p, "pid", getpid());

@@ -53,6 +53,7 @@ struct store_state {
     enum store_level level; /* of the last commit */
     uint64_t bytes, room;   /* room: UINT64_MAX: not known */
     uint64_t backup;        /* Unix ms; 0: none */
+    uint64_t unfolded;      /* as of store_info() */
     uint64_t lag;           /* ns that the synchronous standby is behind; 0: none, or not known */
 };
 

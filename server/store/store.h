@@ -457,6 +457,7 @@ struct store_info {
     bool room_known;
     uint64_t room;          /* bytes that its file system had left at the last look */
     uint64_t backup;        /* Unix ms of the last backup, as known then; 0: there is none */
+    uint64_t unfolded;      /* about: turns of actors that are not in `actors` yet */
     enum store_error error; /* of the last try; STORE_OK: it works */
     /* What the log has last: a full disk has room for a small commit again and again, and so
      * `error` comes and goes.  STORE_OK once nothing has failed for a while. */

@@ -52,7 +52,8 @@ struct store_counters {
     counter pushed, taken; /* operations, by the client: their difference is under way */
     counter room;          /* bytes of its file system that are left, and one more; 0: not known */
     counter backup;        /* Unix ms of the last backup; 0: none */
-    counter lag;           /* ns */
+    counter unfolded;
+    counter lag; /* ns */
 };
 
 enum { BOARD_NAME = 64 /* bytes with the NUL, of a cluster and of a node */ };

@@ -61,6 +61,7 @@ void store_note_state(struct store *s)
     counter_set(&c->bytes, s->state.bytes);
     counter_set(&c->room, s->state.room + 1); /* 0: not known */
     counter_set(&c->backup, s->state.backup);
+    counter_set(&c->unfolded, s->state.unfolded);
     counter_set(&c->lag, s->state.lag);
     counter_set(&c->level, s->state.level);
     if (s->state.error != STORE_OK)
@@ -559,6 +560,7 @@ void store_info(const struct store *s, struct store_info *out)
                                .room_known = room > 0,
                                .room = room > 0 ? room - 1 : 0,
                                .backup = counter_read(&s->counters.backup),
+                               .unfolded = counter_read(&s->counters.unfolded),
                                .error = (enum store_error)counter_read(&s->counters.error),
                                .trouble = (enum store_error)counter_read(&s->counters.trouble)};
     uint64_t taken = counter_read(&s->counters.taken), pushed = counter_read(&s->counters.pushed);

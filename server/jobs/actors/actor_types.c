@@ -164,6 +164,8 @@ static struct actor_type *make(struct actors *actors, struct span name)
     memmove(&types[at + 1], &types[at], (count - at) * sizeof *types);
     types[at] = type;
     actors->type_count++;
+    type->shown_next = atomic_load_explicit(&actors->shown_types, memory_order_relaxed);
+    atomic_store_explicit(&actors->shown_types, type, memory_order_release);
     return type;
 }
 
@@ -215,6 +217,8 @@ enum ergon_error actor_type_offered(struct actors *actors, const struct actor_of
     for (uint32_t i = 0; i < offer->count; i++)
         if (method_actor(offer->methods[i]) & ACTOR_STEP)
             type->step = offer->methods[i];
+        else
+            type->some = offer->methods[i];
     residents_await(type);
     if (!actors->of_modules && (type->policy.durable != DURABLE_NONE || type->row))
         pack_type(type, offer);

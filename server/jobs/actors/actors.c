@@ -96,6 +96,7 @@ static bool passivate_one(struct actors *actors)
     if (!oldest)
         return false;
     jobs_worked(actors->jobs, PASSIVATE_WORK);
+    counter_add(&actors->shown.passivated, 1);
     leave_memory(oldest);
     return true;
 }
@@ -135,7 +136,7 @@ static struct actor *make(struct actors *actors, struct actor_type *type, struct
     a->by_name.hash = hash_of(actors, tenant->name, name);
     hash_add(&actors->by_name, &a->by_name);
     tenant->jobs++;
-    type->count++;
+    counter_add(&type->count, 1);
     residents_weigh(a);
     return a;
 }
@@ -170,7 +171,7 @@ void actor_forget(struct actor *a)
     hash_remove(&actors->by_name, &a->by_name);
     residents_weigh_nothing(a);
     table_tenant_unref(jobs_table(actors->jobs), a->tenant);
-    a->type->count--;
+    counter_add(&a->type->count, (uint64_t)-1);
     blob_unref(a->state);
     free(a);
 }
@@ -190,7 +191,7 @@ static void count_active(struct actor *a)
 {
     bool active = a->more && actor_stage(a) == ACTOR_ACTIVE;
     if (a->more && a->more->is_active != active) {
-        a->type->active += active ? 1 : (uint64_t)-1;
+        counter_add(&a->type->active, active ? 1 : (uint64_t)-1);
         a->more->is_active = active;
     }
 }
@@ -252,6 +253,7 @@ void actor_leave(struct actor *a, struct job *job)
         return;
     m->placed = false;
     more->bytes -= job->params_len;
+    counter_add(&a->type->messages, (uint64_t)-1);
     if (more->head == job)
         more->head = NULL;
     else if (job->list == &more->waiting)

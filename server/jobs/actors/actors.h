@@ -34,15 +34,20 @@ struct supervision_report;
 
 struct actor_type {
     struct actors *actors;
-    struct actor_policy policy;      /* of the latest offer */
-    struct job_policy of_messages;   /* likewise */
-    struct method *step;             /* NULL: its actors are not stepped */
-    struct ao timer;                 /* sleeps until the first of the idle may go */
-    struct actor *first, *last;      /* idle, by the time when that began */
-    uint64_t count, active, stopped; /* actors */
-    struct span name, methods;       /* "cart"; "cart.", with which those of its methods begin */
-    struct blob *row;                /* its policy, packed; NULL: it is not durable */
-    bool unsaved;                    /* the store does not have that */
+    struct actor_policy policy;    /* of the latest offer */
+    struct job_policy of_messages; /* likewise */
+    struct method *step;           /* NULL: its actors are not stepped */
+    struct ao timer;               /* sleeps until the first of the idle may go */
+    struct actor *first, *last;    /* idle, by the time when that began */
+    struct method *some;           /* of its methods; NULL: it has none */
+    /* The one that was made before it: any thread, behind actors->shown_types. */
+    const struct actor_type *shown_next;
+    counter count, active, stopped; /* actors */
+    counter failed;                 /* of those that are stopped: by a failure of a message */
+    counter messages;               /* that have a place */
+    struct span name, methods;      /* "cart"; "cart.", with which those of its methods begin */
+    struct blob *row;               /* its policy, packed; NULL: it is not durable */
+    bool unsaved;                   /* the store does not have that */
 };
 
 /* What an actor has that nothing happens to does not need. */
@@ -58,6 +63,7 @@ struct actor_more {
     bool is_active;      /* as its type counts it */
     uint32_t out;        /* attempts that have not returned, but of methods that read */
     char *stopped;       /* why it is; malloc'ed; NULL: it is not */
+    bool has_failed;     /* it is stopped by a failure of a message, in this process */
     uint64_t stopped_at; /* Unix ns */
     /* --- Of one that is durable --- */
     struct actor_write *turn; /* what the last turn changed, until it is on disk; NULL: nothing */
@@ -101,6 +107,15 @@ struct actor {
 };
 _Static_assert(ACTOR_NAME_MAX <= UINT8_MAX, "name_len");
 
+/* What other threads show. */
+struct actors_shown {
+    counter resident, bytes;          /* in memory, and what they take */
+    counter done, bad, failed;        /* turns; `bad`: with changes that were refused */
+    counter loads, unread;            /* of states; and those that failed */
+    counter passivated;               /* copies that left memory for others */
+    counter deadlocks, last_deadlock; /* calls that were refused; Unix ms, 0: none was */
+};
+
 struct actors {
     struct jobs *jobs;
     struct hash_table by_name;
@@ -113,8 +128,11 @@ struct actors {
     LIST_HEAD(, actor_more) again;
     struct hash_table failures;                       /* of actors: failures.c */
     struct supervision_report *reports, *last_report; /* that are to be sent to supervisors */
-    counter shown, shown_bytes;                       /* in memory, and what they take */
-    uint64_t fixed_bytes;                             /* of these, of those that cannot leave it */
+    uint64_t fixed_bytes;                             /* of those in memory that cannot leave it */
+    const struct attempt_turn *settled; /* whose outcome is counted, until it has returned */
+    /* The last type, for other threads: release where it is made, acquire where it is read. */
+    _Atomic(const struct actor_type *) shown_types;
+    struct actors_shown shown;
 };
 
 static inline struct span actor_name(const struct actor *a)

@@ -69,6 +69,8 @@ static void back(struct jobs *jobs, struct store_op *get)
         fault = error_meaning(ERGON_E_MEMORY);
     }
     free(get->bytes);
+    counter_add(&a->type->actors->shown.loads, 1);
+    counter_add(&a->type->actors->shown.unread, fault != NULL);
     if (fault) {
         unread(a, fault);
     } else {

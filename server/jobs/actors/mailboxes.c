@@ -39,6 +39,7 @@ void mailbox_place(struct actor *a, struct job *job)
     struct actor_more *more = a->more;
     message_of(job)->placed = true;
     more->bytes += job->params_len;
+    counter_add(&a->type->messages, 1);
     if (!more->head && more->waiting.count == 0) {
         more->head = job;
         return;
@@ -147,7 +148,7 @@ void actor_stop_as(struct actor *a, char *why, uint64_t at)
 {
     struct actor_more *more = a->more;
     if (!more->stopped)
-        a->type->stopped++;
+        counter_add(&a->type->stopped, 1);
     free(more->stopped);
     more->stopped = why;
     more->stopped_at = at;
@@ -165,7 +166,9 @@ static bool unstop(struct actor *a)
         return false;
     free(a->more->stopped);
     a->more->stopped = NULL;
-    a->type->stopped--;
+    counter_add(&a->type->stopped, (uint64_t)-1);
+    counter_add(&a->type->failed, a->more->has_failed ? (uint64_t)-1 : 0);
+    a->more->has_failed = false;
     return true;
 }
 

@@ -406,6 +406,9 @@ static void back(void *arg, struct job *job, struct attempt_turn *turn)
     struct actor *a = m->actor;
     struct job *head;
     (void)arg;
+    if (a->type->actors->settled != turn)
+        counter_add(&a->type->actors->shown.failed, 1);
+    a->type->actors->settled = NULL;
     drop_turn(m, turn);
     if (m->reads)
         return;
@@ -423,6 +426,7 @@ static void undone(void *arg, struct job *job)
     if (!m->given)
         return;
     m->given = false;
+    m->actor->type->actors->settled = m->turns; /* it was none */
     back(arg, job, m->turns);
 }
 
@@ -445,13 +449,12 @@ static enum message_verdict take(struct actor *a, struct job *job, struct attemp
     return MESSAGE_BAD;
 }
 
-static enum message_verdict takes(void *arg, struct job *job, struct attempt_turn *turn,
-                                  struct refusal *why)
+static enum message_verdict take_all(struct job *job, struct attempt_turn *turn,
+                                     struct refusal *why)
 {
     struct message *m = message_of(job);
     struct actor *a = m->actor;
     struct outbox sent;
-    (void)arg;
     if (m->reads)
         return MESSAGE_ENDS;
     if (!has_room(a, &turn->changes, why) ||
@@ -461,6 +464,16 @@ static enum message_verdict takes(void *arg, struct job *job, struct attempt_tur
     if (verdict == MESSAGE_BAD)
         outbox_take_back(&sent, a, why->text);
     outbox_free(&sent);
+    return verdict;
+}
+
+static enum message_verdict takes(void *arg, struct job *job, struct attempt_turn *turn,
+                                  struct refusal *why)
+{
+    struct actors *actors = arg;
+    enum message_verdict verdict = take_all(job, turn, why);
+    counter_add(verdict == MESSAGE_BAD ? &actors->shown.bad : &actors->shown.done, 1);
+    actors->settled = turn;
     return verdict;
 }
 

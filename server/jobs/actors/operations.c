@@ -296,6 +296,19 @@ static bool serve_list(struct jobs *jobs, struct operation *op)
 
 /* --- actor.types --- */
 
+static bool has_hosts(const struct actor_type *type)
+{
+    const struct method *m = type->some ? type->some : type->step;
+    struct job_queue *q = m ? table_queue_find(jobs_table(type->actors->jobs), m->name) : NULL;
+    return q ? queue_is_served(q) : m && m->handler;
+}
+
+static uint32_t mailbox_of(const struct jobs *jobs, const struct actor_type *type)
+{
+    uint32_t most = jobs_options(jobs)->settings.limits.actors.messages;
+    return most < type->policy.messages ? most : type->policy.messages;
+}
+
 static void serve_types(struct jobs *jobs, struct operation *op)
 {
     struct pack *p = &op->reply.result;
@@ -305,14 +318,18 @@ static void serve_types(struct jobs *jobs, struct operation *op)
     for (uint32_t i = 0; i < actors->type_count; i++) {
         const struct actor_type *type = actors->types[i];
         jobs_worked(jobs, VIEW_WORK);
-        pack_map(p, 11);
+        pack_map(p, 15);
         pack_key_span(p, "type", type->name);
         pack_key_str(p, "durable", job_durable_names[type->policy.durable]);
         pack_key_uint(p, "schema", type->policy.schema);
         pack_key_bool(p, "steps", type->step != NULL);
-        pack_key_uint(p, "actors", type->count);
-        pack_key_uint(p, "active", type->active);
-        pack_key_uint(p, "stopped", type->stopped);
+        pack_key_uint(p, "actors", counter_read(&type->count));
+        pack_key_uint(p, "active", counter_read(&type->active));
+        pack_key_uint(p, "stopped", counter_read(&type->stopped));
+        pack_key_uint(p, "failed", counter_read(&type->failed));
+        pack_key_uint(p, "messages", counter_read(&type->messages));
+        pack_key_uint(p, "mailbox", mailbox_of(jobs, type));
+        pack_key_bool(p, "hosts", has_hosts(type));
         pack_key_str(p, "on_failure", actor_on_failure_name(type->policy.on_failure));
         pack_key_uint(p, "intensity", type->policy.intensity);
         pack_key_uint(p, "window", type->policy.window / AO_MS(1));
@@ -406,16 +423,62 @@ static const struct subsystem_rows rows[] = {{&store_actor_types, recover}};
 
 static void show(const struct jobs *jobs, struct jobs_info *out)
 {
-    out->actors = counter_read(&jobs->actors->shown);
-    out->actor_bytes = counter_read(&jobs->actors->shown_bytes);
+    const struct actors_shown *s = &jobs->actors->shown;
+    const struct actor_type *type =
+        atomic_load_explicit(&jobs->actors->shown_types, memory_order_acquire);
+    struct jobs_actors *shown = &out->actors;
+    *shown = (struct jobs_actors){.resident = counter_read(&s->resident),
+                                  .bytes = counter_read(&s->bytes),
+                                  .done = counter_read(&s->done),
+                                  .bad = counter_read(&s->bad),
+                                  .failed = counter_read(&s->failed),
+                                  .loads = counter_read(&s->loads),
+                                  .unread = counter_read(&s->unread),
+                                  .passivated = counter_read(&s->passivated),
+                                  .deadlocks = counter_read(&s->deadlocks),
+                                  .last_deadlock = counter_read(&s->last_deadlock)};
+    for (; type; type = type->shown_next)
+        shown->messages += counter_read(&type->messages);
 }
+
+const struct actor_type *jobs_actor_type_info(const struct jobs *jobs,
+                                              const struct actor_type *before,
+                                              struct jobs_actor_type_info *out)
+{
+    const struct actor_type *type =
+        before ? before->shown_next
+               : atomic_load_explicit(&jobs->actors->shown_types, memory_order_acquire);
+    if (!type)
+        return NULL;
+    uint64_t all = counter_read(&type->count), active = counter_read(&type->active),
+             stopped = counter_read(&type->stopped), others = active + stopped;
+    *out = (struct jobs_actor_type_info){
+        .active = active, .stopped = stopped, .sleeping = all > others ? all - others : 0};
+    snprintf(out->name, sizeof out->name, "%.*s", (int)type->name.len, (const char *)type->name.at);
+    return type;
+}
+
+#define AT(member) FIGURE_AT(struct jobs_info, member)
 
 /* clang-format off */
 static const struct figure figures[] = {
-    {"shared", FIGURE_AT(struct jobs_info, actors), "actors",
+    {"actors", AT(actors.resident), "resident",
      "ergon_actors_resident", false, NULL, "Actors in memory."},
-    {"shared", FIGURE_AT(struct jobs_info, actor_bytes), "actor_bytes",
+    {"actors", AT(actors.bytes), "bytes",
      "ergon_actors_bytes", false, "bytes", "Memory that they take, without their messages."},
+    {"actors", AT(limits.actors.bytes), "bytes_limit",
+     "ergon_actors_limit_bytes", false, "bytes", "The most that they may take."},
+    {"actors", AT(actors.messages), "messages",
+     "ergon_actors_messages", false, NULL, "Messages in mailboxes, with those that run."},
+    {"actors", AT(actors.loads), "loads",
+     "ergon_actors_loads", true, NULL, "States that were read from the store."},
+    {"actors", AT(actors.unread), "unread",
+     "ergon_actors_unread", true, NULL, "Of these, those that could not be read."},
+    {"actors", AT(actors.passivated), "passivated",
+     "ergon_actors_passivated", true, NULL, "Idle actors that left memory for others."},
+    {"actors", AT(actors.deadlocks), "deadlocks",
+     "ergon_actors_deadlocks", true, NULL, "Calls between actors that closed a cycle."},
+    {"actors", AT(actors.last_deadlock), "last_deadlock", NULL, false, NULL, NULL},
 };
 /* clang-format on */
 

@@ -38,8 +38,8 @@ static void charge(struct actor *a, enum actor_charge as, size_t was, size_t is)
         table_weigh_other(jobs_table(actors->jobs), a->tenant, was, is);
         return;
     }
-    counter_add(&actors->shown, (uint64_t)(is > 0) - (uint64_t)(was > 0));
-    counter_add(&actors->shown_bytes, is - was);
+    counter_add(&actors->shown.resident, (uint64_t)(is > 0) - (uint64_t)(was > 0));
+    counter_add(&actors->shown.bytes, is - was);
     if (as == ACTOR_IS_COPY)
         return;
     actors->fixed_bytes += is - was;
@@ -71,7 +71,7 @@ void residents_weigh_nothing(struct actor *a)
 
 bool residents_are_over(const struct actors *actors, size_t bytes)
 {
-    return counter_read(&actors->shown_bytes) + bytes > limits_of(actors)->actors.bytes;
+    return counter_read(&actors->shown.bytes) + bytes > limits_of(actors)->actors.bytes;
 }
 
 bool residents_have_room(const struct actors *actors, const struct tenant *tenant, size_t bytes,

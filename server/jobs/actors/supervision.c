@@ -55,6 +55,8 @@ static bool stop(struct actor *a, const struct job *job, bool too_many)
                  line);
     if (!actor_stop(a, utf8_cut(span_text(why), TURN_TEXT_MAX - 1)))
         return false;
+    a->more->has_failed = true;
+    counter_add(&a->type->failed, 1);
     if (actor_is_durable(a))
         commits_save(a);
     return true;

@@ -82,6 +82,9 @@ static void refuse_cycle(struct operation *op, const struct job *const *path, ui
         len += (size_t)snprintf(text + len, sizeof text - len, "%s calls %.*s",
                                 i > 0 ? ", which" : "", (int)name.len, (const char *)name.at);
     }
+    struct actors *actors = job_message(path[0])->actor->type->actors;
+    counter_add(&actors->shown.deadlocks, 1);
+    counter_set(&actors->shown.last_deadlock, table_wall(jobs_table(actors->jobs)) / AO_MS(1));
     operation_refuse(op, ERGON_E_DEADLOCK, "%s", text);
 }
 

@@ -75,7 +75,8 @@ static void driver_state(const void *driver, struct store_state *state)
                                   .level = STORE_LEVEL_FSYNC,
                                   .bytes = s->file_size + s->log_size,
                                   .room = s->room,
-                                  .backup = s->backup};
+                                  .backup = s->backup,
+                                  .unfolded = s->states.next - s->states.oldest};
 }
 
 static const struct store_fault *driver_fault(const void *driver)

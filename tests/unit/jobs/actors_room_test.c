@@ -27,12 +27,12 @@ static void begin(struct jobs_world *w, uint64_t bytes)
 
 static uint64_t bytes_of(const struct jobs_world *w)
 {
-    return counter_read(&w->jobs->actors->shown_bytes);
+    return counter_read(&w->jobs->actors->shown.bytes);
 }
 
 static uint64_t actors_of(const struct jobs_world *w)
 {
-    return counter_read(&w->jobs->actors->shown);
+    return counter_read(&w->jobs->actors->shown.resident);
 }
 
 /* A large state, whose first byte is the number of turns. */

@@ -398,11 +398,11 @@ ACTOR_TEST(an_idle_actor_goes)
     jobs_world_pass(w, AO_S(200));
     assert_null(actor_of(w, "cart/1"));
     has_state(w, "cart/2", "\x01", 1);
-    assert_int_not_equal(counter_read(&w->jobs->actors->shown_bytes), 0);
+    assert_int_not_equal(counter_read(&w->jobs->actors->shown.bytes), 0);
     start(w, "cart/2");
     jobs_world_pass(w, AO_S(400));
     assert_null(actor_of(w, "cart/2"));
-    assert_int_equal(counter_read(&w->jobs->actors->shown_bytes), 0);
+    assert_int_equal(counter_read(&w->jobs->actors->shown.bytes), 0);
     assert_int_equal(w->jobs->table.open_bytes, 0);
 }
 
@@ -655,5 +655,44 @@ ACTOR_TEST(types_are_counted)
     stop(w, "cart/1");
     world_give(w, op);
     stage_says(op, "'type': 'cart', 'durable': 'none', 'schema': 1, 'steps': false, 'actors': 2, "
-                   "'active': 1, 'stopped': 1");
+                   "'active': 1, 'stopped': 1, 'failed': 0, 'messages': 1, 'mailbox': 1000, "
+                   "'hosts': true");
+}
+
+/* One that fails stops; the next has changes that are refused. */
+ACTOR_TEST(turns_and_stages_are_counted_for_others)
+{
+    static const char *const methods[] = {"box.add", "box.read", NULL};
+    struct actor_policy policy = usual;
+    struct jobs_info info;
+    struct jobs_actor_type_info type;
+    policy.on_failure = ACTOR_STOPS;
+    policy.retries = 0;
+    offer_usual(w);
+    offer(w, "box", &policy, methods);
+    answer(w, post(w, &TELL("box/1", "box.add")), "\x01");
+    answer(w, post(w, &TELL("box/1", "box.read")), NULL);
+    fail_it(w, post(w, &TELL("box/1", "box.add")), "FAILED");
+    post(w, &TELL("box/1", "box.add"));
+    post(w, &TELL("box/2", "box.add"));
+    answer(w, tell(w, "cart/1"), "\x01");
+    jobs_info(w->jobs, &info);
+    assert_int_equal(info.actors.resident, 3);
+    assert_int_equal(info.actors.messages, 2);
+    assert_int_equal(info.actors.done, 3);
+    assert_int_equal(info.actors.failed, 1);
+    assert_int_equal(info.actors.bad, 0);
+    const struct actor_type *last = jobs_actor_type_info(w->jobs, NULL, &type);
+    assert_string_equal(type.name, "box");
+    assert_true(type.active == 1 && type.stopped == 1 && type.sleeping == 0);
+    last = jobs_actor_type_info(w->jobs, last, &type);
+    last = jobs_actor_type_info(w->jobs, last, &type);
+    assert_string_equal(type.name, "cart");
+    assert_int_equal(type.sleeping, 1);
+    assert_null(jobs_actor_type_info(w->jobs, last, &type));
+    stage_says(about(w, &operation_actor_types, ""), "'stopped': 1, 'failed': 1, 'messages': 2");
+    start(w, "box/1");
+    stage_says(about(w, &operation_actor_types, ""), "'stopped': 0, 'failed': 0, 'messages': 2");
+    world_offer(w, "box.add", false, "");
+    stage_says(about(w, &operation_actor_types, ""), "'messages': 2, 'mailbox': 1000, 'hosts': ");
 }

@@ -27,8 +27,10 @@ RPC_TEST(info_counts_what_happened)
                        "'tenant_share': 0, 'submitted': 0, 'starts': 0, 'retries': 0, "
                        "'fenced': 0, 'states': {'queued': 0, ");
     assert_holds(
-        info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0, "
-              "'actors': 0, 'actor_bytes': 0}, 'feed': {'events': 0, 'bytes': 196608}, "
+        info, "'dead': 0}}, 'shared': {'semaphores': 0, 'held': 0, 'waiting': 0, 'events': 0"
+              "}, 'actors': {'resident': 0, 'bytes': 0, 'bytes_limit': 268435456, 'messages': 0, "
+              "'loads': 0, 'unread': 0, 'passivated': 0, 'deadlocks': 0, 'last_deadlock': 0}, "
+              "'feed': {'events': 0, 'bytes': 196608}, "
               "'store': nil, 'log': {'records': 0, "
               "'repeated': 0, 'dropped': 0, 'waiting': 0}, 'audit': {'records': 0, 'repeated': 0, "
               "'dropped': 0, 'waiting': 0}, 'spans': {'ended': 0, 'exported': 0, 'dropped': 0, "
