@@ -26,7 +26,7 @@
 #define METHOD_OPTION(name, ...) #name " "
 #define METHOD_OPTIONS           "{ " JOB_OPTIONS(METHOD_OPTION) "}"
 
-#define METHOD_FILTER "{state, method, tenant, key, older, newer, all: bool, dry_run: bool}"
+#define METHOD_FILTER "{state, method, tenant, key, actor, older, newer, all: bool, dry_run: bool}"
 
 /* clang-format off */
 #define ERGON_METHODS(X) \
@@ -88,8 +88,8 @@
     X(task_run_now, "task.run_now", GUARDED, STEERS, COUNTED, ID, \
       "[id: str]", "let a task that waits for a time wait for it no more") \
     X(task_list, "task.list", GUARDED, USES, COUNTED, OWN, \
-      "[{state, method, tenant, key, older, newer, contains: str, params_text: bool, limit, " \
-      "cursor}]", \
+      "[{state, method, tenant, key, actor, older, newer, contains: str, params_text: bool, " \
+      "limit, cursor}]", \
       "tasks, newest first") \
     X(task_events, "task.events", GUARDED, USES, COUNTED, OWN, \
       "[{after: str, max: int, timeout: duration, event, state, method, tenant, key}]", \

@@ -6,7 +6,7 @@
 
 /* What the options fill: the first member of the struct that a command's own fill. */
 struct filter_options {
-    const char *state, *method, *tenant, *key;
+    const char *state, *method, *tenant, *key, *actor;
     uint64_t older_ns, newer_ns;
 };
 

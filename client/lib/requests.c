@@ -432,8 +432,9 @@ static void pairs_filter(struct pairs *m, const struct ergon_task_filter *given,
     pairs_text(m, "key", f->key);
     pairs_number(m, "older", f->older_ms);
     pairs_number(m, "newer", f->newer_ms);
-    /* Also where the server refuses it: without it, more tasks would be meant. */
+    /* Also where the server refuses them: without them, more tasks would be meant. */
     pairs_text(m, "contains", f->contains);
+    pairs_text(m, "actor", f->actor);
 }
 
 struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)

@@ -89,6 +89,7 @@ struct ergon_task_filter {
      * with params_text, params_size and params_hidden. */
     const char *contains;
     bool params_text;
+    const char *actor; /* messages to this one */
 };
 
 /* ---- requests ---- */

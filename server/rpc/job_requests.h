@@ -9,7 +9,7 @@
 #include "server/jobs/operations/channel.h"
 #include "server/rpc/method.h"
 
-enum { JOB_REQUEST_SPANS = 4 };
+enum { JOB_REQUEST_SPANS = 8 };
 
 /* An operation while its parameters are read.  Of a submission and a cron the whole message is
  * kept first: copied, or a long one taken over with its block.  The spans that readers give point

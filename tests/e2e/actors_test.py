@@ -44,6 +44,12 @@ class Modules(ActorsTest):
         eventually(lambda: self.client.call("actor.call", "counter/told", "get") == 5, "the message is taken")
         kept = self.client.call("task.submit", "counter.add", [2], {"actor": "counter/told", "keep": "1m"})["id"]
         self.assertEqual(self.client.call("task.wait", kept)["ended"][0]["result"], 7)
+        plain = self.client.call("task.submit", "echo", [1], {"keep": "1m"})["id"]
+        listed = lambda **of: [t["id"] for t in self.client.call("task.list", of)["tasks"]]
+        self.assertEqual((listed(actor="counter/told"), listed(actor="counter/tol")), ([kept], []))
+        self.assertEqual([t.get("actor") for t in (self.client.call("task.get", id) for id in (kept, plain))], ["counter/told", None])
+        self.assertEqual(self.client.call("task.forget", {"actor": "counter/told"})["forgotten"], 1)
+        self.assertIn(plain, listed())
 
     def test_a_key_has_one_result_within_its_actor(self):
         for _ in range(3):

@@ -95,9 +95,9 @@ struct watch_arguments {
 
 /* The tasks for which all of these conditions hold. */
 struct task_filter {
-    int state;                       /* enum job_state; -1 any */
-    struct span method, tenant, key; /* empty: any */
-    ao_time older, newer;            /* age at least, at most; 0: not given */
+    int state;                              /* enum job_state; -1 any */
+    struct span method, tenant, key, actor; /* empty: any */
+    ao_time older, newer;                   /* age at least, at most; 0: not given */
 };
 
 enum { LIST_BYTES_MAX = 256 * 1024 /* a page ends after the task with which it exceeds this */ };

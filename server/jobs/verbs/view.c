@@ -174,7 +174,7 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 21u + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
+    pack_map(p, 21u + job->is_message + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
                     (parts & VIEW_HISTORY ? 1 : 0) + (parts & VIEW_ATTEMPTS ? 1 : 0) +
                     contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
@@ -188,6 +188,8 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     pack_key_uint(p, "losses", job_losses(job));
     pack_key_uint(p, "priority", job->priority);
     pack_key_span(p, "tenant", job->tenant->name);
+    if (job->is_message)
+        pack_key_span(p, "actor", message_actor(job));
     view_name(p, "key", job->more ? job->more->key.name : (struct span){0});
     pack_key_str(p, "durable", job_durable_names[job->durable]);
     pack_key_str(p, "traceparent", job->more && job->more->trace ? job->more->trace->text : NULL);
@@ -264,7 +266,8 @@ static bool fits_names(const struct task_filter *f, const struct job *job)
 {
     struct span key = job->more ? job->more->key.name : (struct span){0};
     return filter_fits_name(f->method, job->queue->name) &&
-           filter_fits_name(f->tenant, job->tenant->name) && filter_fits_name(f->key, key);
+           filter_fits_name(f->tenant, job->tenant->name) && filter_fits_name(f->key, key) &&
+           (f->actor.len == 0 || (job->is_message && span_equal(message_actor(job), f->actor)));
 }
 
 bool filter_fits(struct jobs *jobs, const struct operation *op, const struct task_filter *filter,
