@@ -11,11 +11,12 @@ import unittest
 import msgpack
 
 import harness
+from bare_worker import Worker
 from browser import browser, missing
 
 BAD = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
 VIEWS = {"overview": "Overview", "charts": "Charts", "methods": "Methods", "queues": "Queues", "tasks": "Tasks", "events": "Events",
-         "workers": "Workers", "crons": "Crons", "semaphores": "Semaphores", "connections": "Connections"}
+         "actors": "Actors", "workers": "Workers", "crons": "Crons", "semaphores": "Semaphores", "connections": "Connections"}
 KEPT = int(os.environ.get("ERGON_KEPT", "20000"))
 
 
@@ -967,6 +968,80 @@ class Others(PageTest):
             self.assertTrue(victim.at_end())
 
 
+class Actors(PageTest):
+    """10,000 actors, by pages; one, with a name and a state that are markup, and what can be done about it."""
+
+    def names(self):
+        return self.b.js("return [...document.querySelectorAll('main table[aria-label=Actors] tbody tr')].map((r) => JSON.parse(r.dataset.key)[1])")
+
+    def actor(self, name):
+        return self.client.call("actor.get", name)
+
+    def test_actors(self):
+        names = [f"counter/{n:05}" for n in range(10000)]
+        for at in range(0, len(names), 1000):
+            self.client.call("task.submit_many", [["counter.add", [1], {"actor": name, "durable": "none"}] for name in names[at:at + 1000]])
+        bad = "twin/" + BAD
+        with Worker(self.server, "twin.put", context=True, actors={"twin": {}}) as worker:
+            tasks = [self.client.call("actor.tell", bad, "put", [BAD], {"keep": "1h"})["id"] for _ in range(2)]
+            worker.serve(lambda *_: [None, {"state": {BAD: [BAD, 2**60 + 1]}}])
+            self.pages(names)
+            self.one(bad, tasks, worker)
+        self.assertIsNone(self.b.js("return window.pwned ?? null"))
+
+    def pages(self, names):
+        self.open("actors")
+        self.b.until(lambda: self.names() == names[:100], "the first hundred, by name")
+        self.b.sees("10 k", self.row("counter"))  # of the types
+        for page in 1, 2:
+            self.b.click("Next", ".pager")
+            self.b.until(lambda: self.names() == names[100 * page:100 * page + 100], "the next hundred")
+        self.b.keys("[")
+        self.b.until(lambda: self.names() == names[100:200], "the page before, by a key")
+        self.b.find("[name=prefix]").send_keys("counter/0999\n")
+        self.b.until(lambda: self.names() == names[9990:], "the last ten, by their names' begin")
+        self.b.shot("actors")
+        self.b.press(self.row("twin") + " a")
+        self.b.until(lambda: self.names() == ["twin/" + BAD], "those of a type")
+        self.b.click_link("twin/<img", "main")
+
+    def one(self, bad, tasks, worker):
+        """`worker` has the second of the messages."""
+        self.b.until(lambda: f"put ({tasks[1]}) runs" in self.b.text(".why"), "why it is active")
+        state = '[aria-label="State"]'
+        self.b.until(lambda: self.b.text(state).replace("\\", "").count("window.pwned=1") == 4, "the state as text")
+        self.b.sees(str(2**60 + 1), state)
+        self.assertEqual(self.b.js("return document.querySelectorAll('main img, main script, main iframe').length"), 0)
+        self.b.sees("done", self.row(tasks[0]))
+        self.b.shot("actor")
+        self.b.find(".heading input").send_keys(BAD)
+        self.b.click("Stop", ".heading")
+        self.assertEqual(self.actor(bad)["stage"], "active", "nothing is done before it is agreed")
+        self.b.agree()
+        self.told(" is stopped.")
+        self.assertEqual(self.actor(bad)["stopped"], BAD)
+        self.b.sees(BAD, ".why")
+        worker.serve(lambda *_: [None, {"state": 2}])
+        self.b.until(lambda: self.b.text(state + " .value") == "2", "a new state is shown")
+        self.b.click("Start", ".heading")
+        self.told(" is started: it is sleeping.")
+        self.b.click_link(tasks[1], "main")
+        self.b.sees(tasks[1], ".task-head")
+        self.b.click_link("twin/", ".facts")  # a message leads to its actor
+        self.b.click("Drop", ".heading")
+        self.b.agree()
+        self.told(" is dropped.")
+        self.b.sees("There is no actor twin/", "main .said")
+        with self.refused("NOT_FOUND"):
+            self.actor(bad)
+        self.client.call("actor.call", "ticker/t", "start", [2, "1h"])
+        harness.eventually(lambda: self.actor("ticker/t")["next"], "it sleeps")
+        self.open("actor/ticker%2Ft")
+        self.b.click("Wake", ".heading")
+        self.told("ticker/t is ")
+        harness.eventually(lambda: self.actor("ticker/t")["state"][0] == 0, "it has counted down")
+
+
 class Hostile(PageTest):
     def test_names_errors_and_results_are_text(self):
         c = self.client
@@ -1061,7 +1136,7 @@ class Keyboard(PageTest):
         tasks = [self.submit("echo", [n]) for n in range(3)]
         self.client.call("task.wait", tasks)
         self.open("overview")
-        for key, name in (("q", "queues"), ("m", "methods"), ("e", "events"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
+        for key, name in (("q", "queues"), ("m", "methods"), ("e", "events"), ("a", "actors"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
                           ("o", "overview"), ("t", "tasks")):
             self.b.keys("g" + key)  # at once: the second has to come soon after the first
             self.b.until(lambda: self.b.js("return document.querySelector('nav a[aria-current]').dataset.view") == name, f"g {key} leads to {name}")
@@ -1242,7 +1317,7 @@ class Rights(PageTest):
         self.assertTrue(self.b.js("return document.querySelector(arguments[0]).disabled", button), "off from the beginning")
         self.assertEqual(self.b.js("return document.querySelector(arguments[0]).title", button), "Not allowed: the rights of token:reader do not include queue.resume")
         barred = lambda: set(self.b.js("return [...document.querySelectorAll('nav a.barred')].map((a) => a.dataset.view)"))
-        self.assertEqual(barred(), {"methods", "events", "workers", "crons", "semaphores", "connections"})
+        self.assertEqual(barred(), {"methods", "events", "actors", "workers", "crons", "semaphores", "connections"})
         self.b.keys("i")
         self.b.sees("server.info", "dialog[open]")
         self.b.sees("token:reader", "dialog[open]")

@@ -10,6 +10,8 @@ import * as rights from './rights.js';
 import * as router from './router.js';
 import * as theme from './theme.js';
 import { gatherTimes } from './times.js';
+import { view as actor } from './views/actor.js';
+import { view as actors } from './views/actors.js';
 import { view as charts } from './views/charts.js';
 import { view as connections } from './views/connections.js';
 import { view as crons } from './views/crons.js';
@@ -24,17 +26,21 @@ import { view as tasks } from './views/tasks.js';
 import { view as workers } from './views/workers.js';
 import { showWhoami } from './whoami.js';
 
-const VIEWS = { overview, charts, methods, events, queues, tasks, task, workers, crons, semaphores, connections };
+const VIEWS = { overview, charts, methods, events, queues, tasks, task, actors, actor, workers, crons, semaphores, connections };
 const STATES = { connecting: ['Connecting …', 'dim'], live: ['Live', 'good'], lost: ['Not connected', 'bad'] };
 
 const app = document.getElementById('app');
 let view = null, frame = null, wasLost = false;
 const keys = listen(() => view);
 
+// The list that a view of one belongs to.
+const PLACE_OF = { task: 'tasks', actor: 'actors' };
+
 // Figures beside the places, where there are some.
 const BESIDE = {
     queues: (d) => { const held = d.queues?.filter((q) => q.paused || q.draining).length; return held ? `${f.count(held)} held` : ''; },
     tasks: (d) => (d.info ? f.count(d.info.kept.held) : ''),
+    actors: (d) => (d.info ? f.count(d.info.shared.actors) : ''),
     workers: (d) => (d.info ? f.count(d.info.workers.registered) : ''),
     semaphores: (d) => (d.info ? f.count(d.info.shared.semaphores) : ''),
     connections: (d) => (d.info ? f.count(d.info.connections.open) : ''),
@@ -101,8 +107,7 @@ function show(where) {
     fill(frame.main, view.element);
     document.title = `${view.title} – Ergon`;
     for (const link of frame.links) {
-        const is = link.dataset.view === where.view || (where.view === 'task' && link.dataset.view === 'tasks');
-        if (is) link.setAttribute('aria-current', 'page');
+        if (link.dataset.view === (PLACE_OF[where.view] ?? where.view)) link.setAttribute('aria-current', 'page');
         else link.removeAttribute('aria-current');
     }
     scrollTo(0, 0);

@@ -2,6 +2,7 @@
 
 import { h, setText } from './dom.js';
 import * as f from './format.js';
+import { whoami } from './rights.js';
 import { link } from './router.js';
 
 const TONE = {
@@ -16,6 +17,10 @@ export const isOpen = (task) => OPEN.includes(task.state);
 export const badge = (word, tone = TONE[word] ?? 'plain') => h('span', { class: `badge ${tone}` }, word);
 
 export const taskLink = (id) => h('a', { href: link('task', id), class: 'id' }, id);
+
+/** Where an actor is shown; `tenant`: whose, by default one's own. */
+export const actorAddress = (name, tenant = null) => link('actor', name, { tenant: tenant === whoami()?.tenant ? null : tenant });
+export const actorLink = (name, tenant) => h('a', { href: actorAddress(name, tenant), class: 'id' }, f.name(name));
 
 /** How full something is. */
 export function bar(part, whole, title) {

@@ -2,9 +2,10 @@
 
 import { actionButton } from '../act.js';
 import { call } from '../api.js';
-import { h, setText } from '../dom.js';
+import { h } from '../dom.js';
 import * as f from '../format.js';
 import { lister } from '../lister.js';
+import { makePager } from '../pager.js';
 import { badge, heading, onlyCard } from '../parts.js';
 import { link, note } from '../router.js';
 import { makeTable } from '../table.js';
@@ -20,10 +21,8 @@ function conditions(text) {
 }
 
 export function view({ parameters }) {
-    let cursors = [null], next = null;
+    let away = 0; // loops that did not answer
     const field = h('input', { type: 'search', 'aria-label': 'Principal, address or number of a connection', autocomplete: 'off', spellcheck: 'false', value: parameters.get('id') ?? parameters.get('search') ?? '' });
-    const progress = h('span', { class: 'muted', role: 'status' });
-    const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, '‹ Before'), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, 'Next ›');
     const then = () => list.now();
     const table = makeTable({
         label: 'Connections', key: (c) => c.id, empty: 'No connection matches.', shade: (c) => (c.stopped ? 'held' : ''),
@@ -45,35 +44,25 @@ export function view({ parameters }) {
             },
         ],
     });
-    const list = lister({
-        method: 'connection.list', table,
-        ask: async () => {
-            const cursor = cursors.at(-1);
-            const page = await call('connection.list', [{ ...conditions(field.value), limit: PAGE, ...(cursor ? { cursor } : {}) }]);
-            next = page.next;
-            before.disabled = cursors.length === 1;
-            after.disabled = !next;
-            setText(progress, `page ${cursors.length}, ${f.plural(page.connections.length, 'connection')}${next ? ', and there are more' : ''}${page.away ? `; ${f.plural(page.away, 'loop')} passed over, since stuck` : ''}`);
-            return page.connections;
+    const pages = makePager({
+        one: 'connection', words: ['Before', 'Next'], size: PAGE, then,
+        ask: async (limit, cursor) => {
+            const page = await call('connection.list', [{ ...conditions(field.value), limit, ...cursor }]);
+            away = page.away;
+            return { rows: page.connections, next: page.next };
         },
     });
-    function turn(by) {
-        if (by > 0 && next) cursors.push(next);
-        else if (by < 0 && cursors.length > 1) cursors.pop();
-        else return;
-        list.now();
-    }
+    const list = lister({ method: 'connection.list', table, ask: () => pages.page(), shown: (rows) => pages.shown(rows, away ? `; ${f.plural(away, 'loop')} passed over, since stuck` : '') });
     function search(event) {
         event.preventDefault();
-        cursors = [null];
         note(link('connections', null, { search: field.value.trim() }));
-        list.now();
+        pages.first();
     }
     return {
         element: h('div', {}, heading('Connections', null),
             h('form', { class: 'search', role: 'search', onsubmit: search }, field, h('button', { type: 'submit' }, 'Search')),
             h('p', { class: 'muted help-line' }, 'a principal (token:alice), an address, or the number of a connection'),
-            list.said, onlyCard('Connections', table.element), h('div', { class: 'pager' }, before, progress, after)),
-        title: 'Connections', table, search: () => field.focus(), refresh: list.now, previous: () => turn(-1), next: () => turn(1), close: list.stop,
+            list.said, onlyCard('Connections', table.element), pages.element),
+        title: 'Connections', table, search: () => field.focus(), refresh: list.now, previous: () => pages.turn(-1), next: () => pages.turn(1), close: list.stop,
     };
 }

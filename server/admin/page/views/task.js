@@ -7,7 +7,7 @@ import { tell } from '../ask.js';
 import { parameters, traceback } from '../contents.js';
 import { fill, fillNew, h, setText } from '../dom.js';
 import * as f from '../format.js';
-import { badge, card, facts, heading, isOpen, taskLink, tickTimes, when } from '../parts.js';
+import { actorLink, badge, card, facts, heading, isOpen, taskLink, tickTimes, when } from '../parts.js';
 import { follow } from '../live.js';
 import { poll } from '../poll.js';
 import { learn, mark, may, sentence } from '../rights.js';
@@ -38,7 +38,7 @@ function told({ event, text, data, traceback: trace }) {
 // What of an explanation is ids of other tasks, by the protocol.
 function others(explain) {
     const rows = [];
-    for (const [name, title] of [['running', 'runs in its place'], ['after', 'has to be done first'], ['after_any', 'has to end first'], ['after_failed', 'was not done']]) {
+    for (const [name, title] of [['running', 'runs in its place'], ['after', 'has to be done first'], ['after_any', 'has to end first'], ['after_failed', 'was not done'], ['turn', 'has the turn']]) {
         const ids = [explain[name]].flat().filter((id) => typeof id === 'string' && id);
         if (ids.length) rows.push(h('div', {}, h('span', { class: 'muted' }, `${title}: `), ids.slice(0, 12).map((id) => [taskLink(id), ' ']), ids.length > 12 && `and ${ids.length - 12} more`));
     }
@@ -121,7 +121,7 @@ export function view({ what: id }) {
             h('span', {}, p.total ? `${f.count(p.done)} of ${f.count(p.total)}` : f.count(p.done)), p.text && h('span', { class: 'muted' }, f.name(p.text)));
         fillNew(parts.facts, { ...task, history: null, progress: null, reason: null }, () => facts([
             ['method', h('a', { href: link('tasks', null, { method: task.method }) }, f.name(task.method))], ['tenant', f.name(task.tenant)],
-            task.key !== null && ['key', h('code', {}, f.name(task.key))], ['priority', String(task.priority)], ['durable', task.durable],
+            task.actor && ['actor', actorLink(task.actor, task.tenant)], task.key !== null && ['key', h('code', {}, f.name(task.key))], ['priority', String(task.priority)], ['durable', task.durable],
             ['attempt', `${task.attempt}${task.retries ? `, ${f.plural(task.failures, 'failure')} of at most ${task.retries + 1}` : ''}`],
             task.crashes > 0 && ['crashes', String(task.crashes)], task.losses > 0 && ['losses', String(task.losses)],
             ['submitted', when(task.created)], task.due && ['due', when(task.due)], task.started && ['began', when(task.started)], task.ended && ['ended', when(task.ended)],

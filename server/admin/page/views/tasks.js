@@ -5,7 +5,8 @@ import { fill, h, setText, setTitle } from '../dom.js';
 import * as f from '../format.js';
 import { follow, knownMethods, live } from '../live.js';
 import { lister } from '../lister.js';
-import { badge, ENDED, heading, onlyCard, OPEN } from '../parts.js';
+import { makePager } from '../pager.js';
+import { actorLink, badge, ENDED, heading, onlyCard, OPEN } from '../parts.js';
 import { filterOf, readQuery, writeQuery } from '../query.js';
 import { may } from '../rights.js';
 import { go, link, note } from '../router.js';
@@ -14,7 +15,6 @@ import { makeTable } from '../table.js';
 
 const PAGE = 100;     // tasks on a page
 const HINT = 1000;    // characters of parameters in a title
-const LOOKS = 200;    // requests for one page: the server looks at 10,000 tasks in each
 
 // Its parameters on a line, where they were asked for.
 function paramsOf(t) {
@@ -31,6 +31,7 @@ export function tasksTable({ label, empty, pick = null, without = [] }) {
             { title: 'method', kind: 'id', text: (t) => f.name(t.method) },
             { title: 'state', kind: 'state', draw: (t) => [badge(t.state), !ENDED.includes(t.state) && t.reason && t.reason !== t.state && h('span', { class: 'muted' }, ` ${t.reason}`)], changes: (t) => [t.state, t.reason] },
             { title: 'key', kind: 'id clip', text: (t) => (t.key === null ? '' : f.name(t.key)), hint: (t) => (t.key === null ? '' : f.name(t.key)) },
+            { title: 'actor', kind: 'id clip sent', draw: (t) => (t.actor ? actorLink(t.actor, t.tenant) : ''), changes: (t) => [t.actor, t.tenant] },
             { title: 'tenant', kind: 'late', text: (t) => f.name(t.tenant) },
             { title: 'attempt', kind: 'number late', text: (t) => f.count(t.attempt) },
             { title: 'submitted', kind: 'number', text: (t) => f.ago(t.created), hint: (t) => f.moment(t.created) },
@@ -42,7 +43,7 @@ export function tasksTable({ label, empty, pick = null, without = [] }) {
 }
 
 export function view({ parameters }) {
-    let filter = filterOf(parameters), cursors = [null], next = null, looking = null;
+    let filter = filterOf(parameters);
     const controller = new AbortController();
 
     const suggestions = h('datalist', { id: 'methods' });
@@ -51,46 +52,27 @@ export function view({ parameters }) {
     const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'State' });
     const counted = h('span', { class: 'muted counted' }, 'Counts are of all tasks, not only of those that match.');
     const given = h('input', { type: 'checkbox', onchange: () => list.now() }), givenLabel = h('label', { class: 'field' }, given, 'parameters');
-    const progress = h('span', { class: 'muted', role: 'status' });
-    const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, '‹ Newer'), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, 'Older ›');
-    const stop = h('button', { type: 'button', hidden: true, onclick: () => { if (looking) looking.enough = true; } }, 'Stop');
 
     const bar = selectionBar({ picked: () => table.picked, conditions: () => (filter.contains ? null : Object.keys(filter).length ? { ...filter } : { all: true }), words: () => writeQuery(filter), then: () => list.now() });
     const table = tasksTable({
         label: 'Tasks', pick: { name: (t) => t.id, changed: (chosen) => bar.draw(chosen) }, empty: 'No task matches, or there is none. `ergon task submit METHOD` leaves one.',
     });
 
-    // A page of a narrow filter may come in many parts: the server looks at a bounded number of tasks for each request.
-    async function page() {
-        if (looking) looking.enough = true;
-        const mine = (looking = { enough: false });
-        const found = [];
-        let cursor = cursors.at(-1), looks = 0;
-        do {
-            const answer = await call('task.list', [{ ...filter, limit: PAGE - found.length, ...(given.checked || filter.contains ? { params_text: true } : {}), ...(cursor ? { cursor } : {}) }], { signal: controller.signal });
-            if (looking !== mine) return null;
-            found.push(...answer.tasks);
-            cursor = answer.next;
-            looks++;
-            if (looks > 2 || (filter.contains && cursor)) {
-                setText(progress, `searching …, ${f.plural(looks, 'part')} of up to 10,000 tasks looked at, ${f.exact(found.length)} found`);
-                stop.hidden = false;
-                if (found.length > table.size()) table.rows(found);
-            }
-        } while (cursor && found.length < PAGE && looks < LOOKS && !mine.enough);
-        stop.hidden = true;
-        next = cursor;
-        looking = null;
-        return found;
-    }
+    const pages = makePager({
+        one: 'task', words: ['Newer', 'Older'], size: PAGE, isSlow: () => Boolean(filter.contains), then: () => list.now(),
+        grow: (found) => { if (found.length > table.size()) table.rows(found); },
+        ask: async (limit, cursor) => {
+            const { tasks, next } = await call('task.list', [{ ...filter, limit, ...(given.checked || filter.contains ? { params_text: true } : {}), ...cursor }], { signal: controller.signal });
+            return { rows: tasks, next };
+        },
+    });
 
     const list = lister({
-        method: 'task.list', table, ask: () => page(),
+        method: 'task.list', table, ask: () => pages.page(),
         shown: (rows) => {
             table.element.classList.toggle('with-given', rows.some((t) => t.params_hidden !== undefined));
-            before.disabled = cursors.length === 1;
-            after.disabled = !next;
-            setText(progress, rows.length ? `page ${cursors.length}, ${f.plural(rows.length, 'task')}${next ? ', and there are more' : ''}` : next ? 'none so far; “Older” looks at more' : '');
+            table.element.classList.toggle('with-sent', rows.some((t) => t.actor));
+            pages.shown(rows);
         },
     });
 
@@ -103,21 +85,13 @@ export function view({ parameters }) {
     }
     followFeed();
 
-    function turn(by) {
-        if (by > 0 && next) cursors.push(next);
-        else if (by < 0 && cursors.length > 1) cursors.pop();
-        else return;
-        list.now();
-    }
-
     function choose(changed) {
         filter = Object.fromEntries(Object.entries(changed).filter(([, value]) => value));
-        cursors = [null];
         note(link('tasks', null, filter));
         drawChips();
         bar.clear();
         followFeed();
-        list.now();
+        pages.first();
     }
 
     function search(event) {
@@ -163,9 +137,9 @@ export function view({ parameters }) {
     return {
         element: h('div', {}, heading('Tasks'),
             h('form', { class: 'search', role: 'search', onsubmit: search }, field, h('button', { type: 'submit' }, 'Search'), suggestions),
-            h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'contains:"a text of its parameters"', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
-            wrong, chips, list.said, onlyCard('Tasks', h('div', { class: 'above' }, bar.element, givenLabel), table.element), h('div', { class: 'pager' }, before, progress, stop, after)),
-        title: 'Tasks', table, update, back: bar.clear, search: () => field.focus(), refresh: list.now, previous: () => turn(-1), next: () => turn(1),
+            h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'actor:', 'contains:"a text of its parameters"', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
+            wrong, chips, list.said, onlyCard('Tasks', h('div', { class: 'above' }, bar.element, givenLabel), table.element), pages.element),
+        title: 'Tasks', table, update, back: bar.clear, search: () => field.focus(), refresh: list.now, previous: () => pages.turn(-1), next: () => pages.turn(1),
         close: () => { letFeed(); controller.abort(); list.stop(); },
     };
 }
