@@ -983,7 +983,7 @@ class Actors(PageTest):
             self.client.call("task.submit_many", [["counter.add", [1], {"actor": name, "durable": "none"}] for name in names[at:at + 1000]])
         bad = "twin/" + BAD
         with Worker(self.server, "twin.put", context=True, actors={"twin": {}}) as worker:
-            tasks = [self.client.call("actor.tell", bad, "put", [BAD], {"keep": "1h"})["id"] for _ in range(2)]
+            tasks = [self.client.call("actor.tell", bad, "put", [BAD], {"keep": "1h", "timeout": "1h"})["id"] for _ in range(2)]
             worker.serve(lambda *_: [None, {"state": {BAD: [BAD, 2**60 + 1]}}])
             self.pages(names)
             self.one(bad, tasks, worker)
@@ -1007,7 +1007,7 @@ class Actors(PageTest):
 
     def one(self, bad, tasks, worker):
         """`worker` has the second of the messages."""
-        self.b.until(lambda: f"put ({tasks[1]}) runs" in self.b.text(".why"), "why it is active")
+        self.b.sees(f"is active: twin.put ({tasks[1]})", ".why")
         state = '[aria-label="State"]'
         self.b.until(lambda: self.b.text(state).replace("\\", "").count("window.pwned=1") == 4, "the state as text")
         self.b.sees(str(2**60 + 1), state)
