@@ -221,7 +221,8 @@ static enum status steer_one(struct session *s, about_fn *make, const struct act
     if (output_is_names())
         say("%s\n", name);
     else if (!s->globals->quiet)
-        say("%s  %s\n", name, json_text(answer, "stage"));
+        say("%s  %s\n", name,
+            make == ergon_request_actor_drop ? "dropped" : json_text(answer, "stage"));
     json_decref(answer);
     return STATUS_OK;
 }

@@ -1209,7 +1209,10 @@ class Room(PageTest):
         self.addCleanup(self.client.call, "cron.delete", "a-cron")
         self.client.call("task.wait", task)
         self.b.size(width, height)
-        for view in (*VIEWS, "task/" + task, "queues/fail"):
+        actor = "counter/" + "k" * 180
+        self.client.call("actor.call", actor, "add", [1])
+        self.client.call("actor.stop", actor, {"reason": "x" * 150})
+        for view in (*VIEWS, "task/" + task, "queues/fail", "actor/" + actor.replace("/", "%2F")):
             self.open(view)
             self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .event-row, .empty:not([hidden])') !== null"), f"{view} shows something")
             wide = self.b.js("return [document.documentElement.scrollWidth, innerWidth]")

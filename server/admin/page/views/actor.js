@@ -118,6 +118,7 @@ export function view({ what: name, parameters }) {
         setText(parts.why, explain ? `${f.name(explain.text)}.` : '');
         fillNew(parts.facts, a, () => facts([
             ['type', h('a', { href: link('actors', null, { type: name.split('/')[0] }) }, name.split('/')[0])], ['tenant', f.name(a.tenant)], ['durable', f.name(a.durable)],
+            a.resident !== undefined && ['state', a.resident ? 'in memory' : 'on disk'],
             ['waiting', h('a', { href: link('tasks', null, { ...options, actor: name, state: 'waiting' }) }, f.plural(a.waiting, 'message'))], a.oldest && ['oldest', when(a.oldest)], a.next && ['next', when(a.next)],
             a.turn && ['runs', [f.name(a.turn.method), ' ', taskLink(a.turn.id)]], a.turn && ['attempt', String(a.turn.attempt)], a.turn?.started && ['began', when(a.turn.started)],
             a.failures > 0 && ['failures', f.exact(a.failures)], a.stopped !== null && ['why it is stopped', f.name(a.stopped)],
