@@ -61,6 +61,7 @@ static void print_line(const struct ergon_feed_event *e)
     print_pair("tenant", e->tenant);
     print_pair("key", e->key);
     print_pair("cron", e->cron);
+    print_pair("actor", e->actor);
     if (e->reason[0] != 0)
         say("  %s", e->reason);
     if (e->text[0] != 0)
@@ -71,13 +72,15 @@ static void print_line(const struct ergon_feed_event *e)
 static void print_event_json(const struct ergon_feed_event *e)
 {
     json_t *event =
-        json_pack("{s:I, s:I, s:s, s:o, s:s, s:o, s:o, s:I, s:o, s:o}", "seq", (json_int_t)e->seq,
+        json_pack("{s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "seq", (json_int_t)e->seq,
                   "at", (json_int_t)e->at, "event", e->event, "id", json_text_or_null(e->id),
-                  "method", e->method, "tenant", json_text_or_null(e->tenant), "key",
-                  json_text_or_null(e->key), "attempt", (json_int_t)e->attempt, "reason",
+                  "method", json_text_or_null(e->method), "tenant", json_text_or_null(e->tenant),
+                  "key", json_text_or_null(e->key), "attempt", (json_int_t)e->attempt, "reason",
                   json_text_or_null(e->reason), "text", json_text_or_null(e->text));
     if (e->cron[0] != 0)
         json_object_set_new(event, "cron", json_string(e->cron));
+    if (e->actor[0] != 0)
+        json_object_set_new(event, "actor", json_string(e->actor));
     print_json(event);
 }
 
@@ -181,7 +184,7 @@ const struct command EVENTS = {
     .name = "events",
     .arguments = "",
     .summary = "follow what happens to all tasks",
-    .text = "Follows what happens to tasks, and the pauses of queues and crons.\n"
+    .text = "Follows what happens to tasks, pauses of queues and crons, stops of actors.\n"
             "Prints a line for each event as it happens: local time, event, id, method, attempt,\n"
             "tenant, key, and what the server says. With --json an object a line. It goes on\n"
             "across broken connections and restarts of the server, and says so where events were\n"

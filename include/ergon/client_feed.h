@@ -42,13 +42,14 @@ struct ergon_feed_event {
     uint64_t seq, at; /* at: Unix ms */
     uint64_t attempt;
     char event[24];
-    char id[40]; /* "": of a queue, or of a cron */
-    char method[257];
+    char id[40];      /* "": of a queue, a cron or an actor */
+    char method[257]; /* "": of an actor */
     char tenant[257];
     char key[257];
     char reason[24]; /* of "waiting" and "delayed" */
     char text[512];  /* for people */
     char cron[257];  /* its name; "": of none */
+    char actor[257]; /* likewise; of "actor_type_changed" the type */
 };
 
 /* False: the answer is no page, and `out` is undefined. */

@@ -118,6 +118,17 @@ class FeedTest(KeptTest):
         out = self.ergon("events", "--after", "oldest", "-n", "1", "--event", "cron_resumed", "--json")
         self.assertEqual(json.loads(out)["cron"], "tick")
 
+    def test_an_actor_that_is_stopped_and_started_is_told(self):
+        self.client.call("actor.call", "counter/feed", "add", [1])
+        self.client.call("actor.stop", "counter/feed", {"reason": "a look"})
+        self.client.call("actor.start", "counter/feed")
+        self.client.call("actor.drop", "counter/feed")
+        told = self.events(after="oldest", event=["actor_stopped", "actor_started", "actor_dropped"])["events"]
+        self.assertEqual([(e["event"], e["actor"], e["method"], e["text"]) for e in told],
+                         [("actor_stopped", "counter/feed", None, "a look"), ("actor_started", "counter/feed", None, None),
+                          ("actor_dropped", "counter/feed", None, None)])
+        self.assertIn("actor=counter/feed  a look", self.ergon("events", "--after", "oldest", "-n", "1", "--event", "actor_stopped"))
+
     # ---- the command ----
 
     def test_follows_tasks_by_their_ids(self):

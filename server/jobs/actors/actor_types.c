@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "proto/reader.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/commits.h"
@@ -197,20 +198,35 @@ static void level_changed(struct actor_type *type)
         }
 }
 
+static void say_changes(const struct actor_type *type, const struct actor_policy *was)
+{
+    char text[FEED_TEXT_MAX], name[ACTOR_METHOD_MAX];
+    struct job_table *table = jobs_table(type->actors->jobs);
+    if (!policy_changes(was, &type->policy, text, sizeof text))
+        return;
+    snprintf(name, sizeof name, "%.*s", (int)type->name.len, (const char *)type->name.at);
+    log_info("a type of actors has changed", LOG_STR("type", name), LOG_STR("what", text));
+    feed_add_actor(&table->feed, NULL, type->name, span_text(text), FEED_ACTOR_TYPE_CHANGED,
+                   table_wall(table));
+}
+
 enum ergon_error actor_type_offered(struct actors *actors, const struct actor_offer *offer)
 {
     struct actor_type *type = actor_type_find(actors, offer->type);
     uint8_t level = offer->policy.durable;
     if (level != DURABLE_NONE && level != ACTOR_DURABLE_UNSAID && !keeps(actors))
         return ERGON_E_STORE;
+    bool is_known = type != NULL;
     if (!type && !(type = make(actors, offer->type)))
         return ERGON_E_MEMORY;
-    uint8_t was = type->policy.durable;
+    const struct actor_policy was = type->policy;
     type->policy = offer->policy;
     if (type->policy.durable == ACTOR_DURABLE_UNSAID)
         type->policy.durable = usual_level(actors);
-    if ((was == DURABLE_NONE) != (type->policy.durable == DURABLE_NONE))
+    if ((was.durable == DURABLE_NONE) != (type->policy.durable == DURABLE_NONE))
         level_changed(type);
+    if (is_known)
+        say_changes(type, &was);
     type->of_messages = (struct job_policy)JOB_POLICY_UNSAID;
     type->of_messages.backoff = offer->policy.backoff;
     type->of_messages.backoff_max = offer->policy.backoff_max;

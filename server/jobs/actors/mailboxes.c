@@ -94,6 +94,13 @@ enum message_verdict mailbox_apply(struct actor *a, struct job *job, struct turn
 
 /* --- Stopped, started, dropped --- */
 
+static void tell_feed(struct actor *a, unsigned kind, const char *text)
+{
+    struct job_table *table = scheduler_of(a)->table;
+    feed_add_actor(&table->feed, a->tenant, actor_name(a),
+                   text ? span_text(text) : (struct span){0}, kind, table_wall(table));
+}
+
 void actor_stopped_text(const struct actor *a, char *text, size_t size)
 {
     const struct span name = utf8_cut(actor_name(a), NAME_SHOWN);
@@ -149,6 +156,8 @@ void actor_stop_as(struct actor *a, char *why, uint64_t at)
     struct actor_more *more = a->more;
     if (!more->stopped)
         counter_add(&a->type->stopped, 1);
+    if (!more->stopped && a->residence == ACTOR_HERE) /* else it is read back so */
+        tell_feed(a, FEED_ACTOR_STOPPED, why);
     free(more->stopped);
     more->stopped = why;
     more->stopped_at = at;
@@ -175,6 +184,8 @@ static bool unstop(struct actor *a)
 bool actor_start(struct actor *a)
 {
     bool was_stopped = a->more && unstop(a);
+    if (was_stopped)
+        tell_feed(a, FEED_ACTOR_STARTED, NULL);
     bool steps = steps_want(a, 0);
     struct job *head = was_stopped ? a->more->head : NULL;
     failures_forget(a);
@@ -234,6 +245,7 @@ static void cancel(struct actor *a, struct job *job)
 void actor_drop(struct actor *a)
 {
     struct job *job;
+    tell_feed(a, FEED_ACTOR_DROPPED, NULL);
     actor_set_state(a, NULL, 0);
     failures_forget(a);
     a->version = 0;

@@ -19,7 +19,7 @@ struct feed_tenant {
 };
 
 /* What few events have.  An event of a cron has the cron's name as its key and the method as its
- * text, since there may be no queue of the method. */
+ * text, since there may be no queue of the method; that of an actor has its name as its key. */
 struct extra {
     uint16_t key_len, text_len;
     uint8_t bytes[];
@@ -27,7 +27,7 @@ struct extra {
 
 struct feed_record {
     uint64_t id, at;
-    const struct job_queue *queue;    /* stays as long as the jobs; NULL: of a cron */
+    const struct job_queue *queue;    /* stays as long as the jobs; NULL: of a cron or an actor */
     const struct feed_tenant *tenant; /* NULL: of a queue, or there was no memory */
     struct extra *extra;              /* malloc'ed; NULL: none */
     uint32_t attempt;
@@ -40,8 +40,9 @@ enum { NOT_IN_THE_FEED = 1 << JOB_EVENT_PROGRESS | 1 << JOB_EVENT_PARTIAL };
 
 const char *feed_kind_name(unsigned kind)
 {
-    static const char *const own[] = {"forgotten",      "queue_paused", "queue_resumed",
-                                      "queue_draining", "cron_paused",  "cron_resumed"};
+    static const char *const own[] = {
+        "forgotten",    "queue_paused",  "queue_resumed", "queue_draining", "cron_paused",
+        "cron_resumed", "actor_started", "actor_stopped", "actor_dropped",  "actor_type_changed"};
     return kind < JOB_EVENT_COUNT ? job_event_name((enum job_event)kind)
                                   : own[kind - JOB_EVENT_COUNT];
 }
@@ -240,23 +241,34 @@ void feed_add_queue(struct feed *feed, const struct job_queue *queue, unsigned k
     counter_set(&feed->shown_events, feed->next++);
 }
 
-void feed_add_cron(struct feed *feed, struct tenant *tenant, struct span name, struct span method,
-                   unsigned kind, uint64_t at)
+static void add_named(struct feed *feed, struct tenant *tenant, struct extra *extra, unsigned kind,
+                      uint64_t at)
 {
-    struct extra *extra = feed->room > 0 ? extra_of(name, method) : NULL;
     if (!extra)
         return;
-    if (!tenant->fed)
+    if (tenant && !tenant->fed)
         name_tenant(tenant);
     uint64_t seq = feed->next++;
     struct feed_record *r = record_at(feed, seq);
     if (r->extra)
         drop_extra(feed, r);
-    *r = (struct feed_record){.at = at, .tenant = tenant->fed, .kind = (uint8_t)kind};
-    if (tenant->fed)
+    *r = (struct feed_record){.at = at, .kind = (uint8_t)kind};
+    if (tenant && (r->tenant = tenant->fed))
         tenant->fed->last = seq;
     attach(feed, r, extra);
     counter_set(&feed->shown_events, seq);
+}
+
+void feed_add_cron(struct feed *feed, struct tenant *tenant, struct span name, struct span method,
+                   unsigned kind, uint64_t at)
+{
+    add_named(feed, tenant, feed->room > 0 ? extra_of(name, method) : NULL, kind, at);
+}
+
+void feed_add_actor(struct feed *feed, struct tenant *tenant, struct span name, struct span text,
+                    unsigned kind, uint64_t at)
+{
+    add_named(feed, tenant, feed->room > 0 ? extra_of(name, text) : NULL, kind, at);
 }
 
 bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
@@ -276,7 +288,9 @@ bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
         out->tenant = span_of(r->tenant->name, r->tenant->len);
     if (r->extra) {
         bool of_cron = feed_kind_is_of_cron(r->kind);
-        *(of_cron ? &out->cron : &out->key) = span_of(r->extra->bytes, r->extra->key_len);
+        bool of_actor = feed_kind_is_of_actor(r->kind);
+        struct span *name = of_cron ? &out->cron : of_actor ? &out->actor : &out->key;
+        *name = span_of(r->extra->bytes, r->extra->key_len);
         *(of_cron ? &out->method : &out->text) =
             span_of(r->extra->bytes + r->extra->key_len, r->extra->text_len);
     }

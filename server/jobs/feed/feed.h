@@ -30,6 +30,10 @@ enum feed_kind {
     FEED_QUEUE_DRAINING,
     FEED_CRON_PAUSED, /* and these two of a cron */
     FEED_CRON_RESUMED,
+    FEED_ACTOR_STARTED, /* and these three of an actor */
+    FEED_ACTOR_STOPPED,
+    FEED_ACTOR_DROPPED,
+    FEED_ACTOR_TYPE_CHANGED, /* of a type of actors */
     FEED_KIND_COUNT
 };
 _Static_assert(FEED_KIND_COUNT <= 32, "a set of kinds has a bit for each");
@@ -37,6 +41,10 @@ _Static_assert(FEED_KIND_COUNT <= 32, "a set of kinds has a bit for each");
 static inline bool feed_kind_is_of_cron(unsigned kind)
 {
     return kind == FEED_CRON_PAUSED || kind == FEED_CRON_RESUMED;
+}
+static inline bool feed_kind_is_of_actor(unsigned kind)
+{
+    return kind >= FEED_ACTOR_STARTED && kind <= FEED_ACTOR_TYPE_CHANGED;
 }
 const char *feed_kind_name(unsigned kind);
 /* A set of kinds, one bit each: that of this name; that by which a job comes to this state.  0: no
@@ -48,9 +56,9 @@ uint32_t feed_kinds_of_state(struct span state);
 struct feed_event {
     uint64_t seq;
     uint64_t at;             /* Unix ns */
-    uint64_t id;             /* 0: of a queue, or of a cron */
-    struct span method;      /* of the job, or of the cron's; the queue's name */
-    struct span cron;        /* its name; empty: of none */
+    uint64_t id;             /* 0: of a queue, a cron or an actor */
+    struct span method;      /* of the job, or of the cron's; the queue's name; empty: none */
+    struct span cron, actor; /* its name; empty: of none */
     struct span tenant, key; /* empty: none */
     struct span text;        /* how it ended, or what the history says */
     uint32_t attempt;
@@ -87,6 +95,9 @@ void feed_add_queue(struct feed *feed, const struct job_queue *queue, unsigned k
 /* Of a cron of this name, whose tasks are of this method.  Nothing without memory. */
 void feed_add_cron(struct feed *feed, struct tenant *tenant, struct span name, struct span method,
                    unsigned kind, uint64_t at);
+/* Of an actor, or of a type: then the tenant is NULL.  Nothing without memory. */
+void feed_add_actor(struct feed *feed, struct tenant *tenant, struct span name, struct span text,
+                    unsigned kind, uint64_t at);
 /* A tenant is freed: its name (tenant->fed, or NULL) stays as long as events have it. */
 void feed_tenant_gone(struct feed *feed, struct feed_tenant *fed);
 

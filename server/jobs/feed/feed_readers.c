@@ -45,6 +45,11 @@ static bool fits_ids(const struct feed_arguments *f, uint64_t id)
 
 static bool may_know(const struct operation *op, const struct feed_event *event)
 {
+    if (event->kind == FEED_ACTOR_TYPE_CHANGED)
+        return true; /* as actor.types */
+    if (feed_kind_is_of_actor(event->kind))
+        return operation_may_object(
+            op, &(struct rights_object){.tenant = event->tenant, .key = event->actor});
     if (event->id == 0 && !feed_kind_is_of_cron(event->kind))
         return operation_may_queue(op, event->method);
     return operation_may_object(op, &(struct rights_object){.tenant = event->tenant,
@@ -115,12 +120,12 @@ static void pack_event(struct jobs *jobs, const struct operation *op, struct pac
     char id[ID_TEXT_SIZE];
     bool waits = event->kind < JOB_EVENT_COUNT && event->reason < JOB_REASON_COUNT &&
                  job_event_is_wait((enum job_event)event->kind);
-    pack_map(p, 10u + (event->cron.len > 0) + has_traceback(event));
+    pack_map(p, 10u + (event->cron.len > 0) + (event->actor.len > 0) + has_traceback(event));
     pack_key_uint(p, "seq", event->seq);
     view_ms(p, "at", event->at);
     pack_key_str(p, "event", feed_kind_name(event->kind));
     pack_key_str(p, "id", event->id ? id_text(event->id, id) : NULL);
-    pack_key_span(p, "method", event->method);
+    view_name(p, "method", event->method);
     view_name(p, "tenant", event->tenant);
     view_name(p, "key", event->key);
     pack_key_uint(p, "attempt", event->attempt);
@@ -128,6 +133,8 @@ static void pack_event(struct jobs *jobs, const struct operation *op, struct pac
     view_name(p, "text", event->text);
     if (event->cron.len > 0)
         pack_key_span(p, "cron", event->cron);
+    if (event->actor.len > 0)
+        pack_key_span(p, "actor", event->actor);
     if (has_traceback(event))
         pack_traceback(jobs, op, p, event, work);
 }

@@ -1,5 +1,10 @@
 #include "server/jobs/persist/actor_rows.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
 #include "base/utf8.h"
 #include "proto/reader.h"
 #include "proto/scanner.h"
@@ -61,6 +66,41 @@ void type_row_pack(struct pack *p, const struct actor_policy *policy,
         pack_span(p, span_behind(offer->methods[i]->name, offer->type.len + 1));
         pack_uint(p, method_actor(offer->methods[i]));
     }
+}
+
+/* --- Compared --- */
+
+/* Numbers of 8 bytes are times. */
+static const char *number_text(const struct actor_policy *policy, unsigned i, char *text,
+                               size_t size)
+{
+    uint64_t n = get_number(policy, i);
+    if (numbers[i].bytes == sizeof(ao_time))
+        return units_duration_text(n, text, size);
+    snprintf(text, size, "%" PRIu64, n);
+    return text;
+}
+
+bool policy_changes(const struct actor_policy *was, const struct actor_policy *is, char *text,
+                    size_t size)
+{
+    enum { NUMBER_TEXT = 32 };
+    char a[NUMBER_TEXT], b[NUMBER_TEXT];
+    size_t len = 0;
+    bool differs = strcmp(was->supervisor, is->supervisor) != 0;
+    text[0] = '\0';
+    if (differs)
+        len = (size_t)snprintf(text, size, "supervisor");
+    for (unsigned i = 0; i < NUMBERS; i++) {
+        if (get_number(was, i) == get_number(is, i))
+            continue;
+        if (len < size)
+            len += (size_t)snprintf(text + len, size - len, "%s%s %s to %s", differs ? ", " : "",
+                                    numbers[i].name, number_text(was, i, a, sizeof a),
+                                    number_text(is, i, b, sizeof b));
+        differs = true;
+    }
+    return differs;
 }
 
 /* --- From a row --- */

@@ -15,6 +15,11 @@
 void type_row_pack(struct pack *p, const struct actor_policy *policy,
                    const struct actor_offer *offer);
 
+/* How one policy differs from the other, for people: "schema 1 to 2, idle 5m to 10m".  False: it
+ * does not, and `text` is empty. */
+bool policy_changes(const struct actor_policy *was, const struct actor_policy *is, char *text,
+                    size_t size);
+
 /* Reads the policy of a row; NULL, or a constant text that says what is wrong with it.  `methods`:
  * the raw map of them, sound, which points into the row; empty: it has none. */
 const char *type_row_read(const struct store_actor_type *row, struct actor_policy *policy,

@@ -696,3 +696,48 @@ ACTOR_TEST(turns_and_stages_are_counted_for_others)
     world_offer(w, "box.add", false, "");
     stage_says(about(w, &operation_actor_types, ""), "'messages': 2, 'mailbox': 1000, 'hosts': ");
 }
+
+/* --- The feed --- */
+
+/* "actor_stopped cart/1 (sold out)", of all events of actors, one behind the other. */
+static const char *feed_of(const struct jobs_world *w)
+{
+    static char text[1024];
+    const struct feed *feed = &w->jobs->table.feed;
+    struct feed_event event;
+    size_t len = 0;
+    for (uint64_t seq = feed_oldest(feed); feed_get(feed, seq, &event); seq++)
+        if (feed_kind_is_of_actor(event.kind))
+            len += (size_t)snprintf(text + len, sizeof text - len, "%s %.*s (%.*s) ",
+                                    feed_kind_name(event.kind), (int)event.actor.len,
+                                    (const char *)event.actor.at, (int)event.text.len,
+                                    (const char *)event.text.at);
+    return text;
+}
+
+ACTOR_TEST(the_feed_has_stops_starts_drops_and_changes_of_types)
+{
+    static const char *const methods[] = {"cart.add", "cart.read", NULL};
+    struct actor_policy other = usual;
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    assert_true(actor_stop(actor_of(w, "cart/1"), span_text("sold out")));
+    assert_true(actor_stop(actor_of(w, "cart/1"), span_text("again"))); /* it is stopped */
+    start(w, "cart/1");
+    start(w, "cart/1");
+    stage_says(about(w, &operation_actor_drop, "cart/1"), "stage");
+    offer(w, "cart", &usual, methods); /* as it was */
+    other.schema = 2;
+    other.idle = AO_S(600);
+    offer(w, "cart", &other, methods);
+    assert_string_equal(feed_of(w), "actor_stopped cart/1 (sold out) actor_started cart/1 () "
+                                    "actor_dropped cart/1 () "
+                                    "actor_type_changed cart (schema 1 to 2, idle 5m to 10m) ");
+    struct operation *op = world_operation(w, &operation_task_events);
+    op->feed = (struct feed_arguments){
+        .from_oldest = true, .kinds = feed_kinds_named(span_text("actor_stopped")), .max = 100};
+    world_give(w, op);
+    jobs_world_pass(w, AO_S(1));
+    stage_says(op, "'event': 'actor_stopped', 'id': nil, 'method': nil, 'tenant': nil, 'key': nil, "
+                   "'attempt': 0, 'reason': nil, 'text': 'sold out', 'actor': 'cart/1'}");
+}

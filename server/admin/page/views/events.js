@@ -9,9 +9,9 @@ import { sentence } from '../rights.js';
 import { link, note } from '../router.js';
 
 const MOST = 500; // rows that are kept
-const EVENTS = ['submitted', 'queued', 'waiting', 'delayed', 'started', 'attempt_failed', 'timed_out', 'interrupted', 'fenced', 'retried', 'done', 'failed', 'cancelled', 'expired', 'dead', 'forgotten', 'queue_paused', 'queue_resumed', 'queue_draining', 'cron_paused', 'cron_resumed'];
+const EVENTS = ['submitted', 'queued', 'waiting', 'delayed', 'started', 'attempt_failed', 'timed_out', 'interrupted', 'fenced', 'retried', 'done', 'failed', 'cancelled', 'expired', 'dead', 'forgotten', 'queue_paused', 'queue_resumed', 'queue_draining', 'cron_paused', 'cron_resumed', 'actor_started', 'actor_stopped', 'actor_dropped', 'actor_type_changed'];
 const STATES = ['queued', 'delayed', 'waiting', 'running', 'done', 'failed', 'cancelled', 'expired', 'dead'];
-const TONE = { done: 'good', failed: 'bad', dead: 'bad', expired: 'bad', attempt_failed: 'bad', timed_out: 'bad', interrupted: 'warn', fenced: 'warn', lost: 'warn', started: 'busy', cancelled: 'dim', queue_paused: 'warn', queue_draining: 'warn', queue_resumed: 'good', cron_paused: 'warn', cron_resumed: 'good' };
+const TONE = { done: 'good', failed: 'bad', dead: 'bad', expired: 'bad', attempt_failed: 'bad', timed_out: 'bad', interrupted: 'warn', fenced: 'warn', lost: 'warn', started: 'busy', cancelled: 'dim', queue_paused: 'warn', queue_draining: 'warn', queue_resumed: 'good', cron_paused: 'warn', cron_resumed: 'good', actor_stopped: 'warn', actor_dropped: 'warn', actor_started: 'good' };
 const KEYS = ['method', 'tenant', 'key', 'state', 'event'];
 
 const GAPS = {
@@ -67,8 +67,8 @@ export function view({ parameters }) {
     const row = (e) => h('li', { class: `event-row ${TONE[e.event] ?? 'plain'}`, 'data-seq': e.seq },
         h('time', { datetime: f.moment(e.at), title: f.moment(e.at) }, f.time(e.at)),
         badge(e.event.replaceAll('_', ' '), TONE[e.event] ?? 'plain'),
-        e.id ? taskLink(e.id) : e.cron ? h('a', { href: link('crons') }, `cron ${f.name(e.cron)}`) : h('span', { class: 'muted' }, 'queue'),
-        h('a', { href: link('tasks', null, { method: e.method }), class: 'id method' }, f.name(e.method)),
+        e.id ? taskLink(e.id) : e.cron ? h('a', { href: link('crons') }, `cron ${f.name(e.cron)}`) : e.actor ? h('span', {}, `actor ${f.name(e.actor)}`) : h('span', { class: 'muted' }, 'queue'),
+        e.method ? h('a', { href: link('tasks', null, { method: e.method }), class: 'id method' }, f.name(e.method)) : '',
         h('span', { class: 'text' }, e.attempt > 1 && h('span', { class: 'muted' }, `attempt ${e.attempt} `), e.reason && h('span', { class: 'muted' }, `${e.reason} `), e.text !== null && f.name(e.text), traceback(e.traceback)),
         h('span', { class: 'muted whose' }, f.name(e.tenant), e.key !== null && e.key !== undefined && [' · ', f.name(e.key)]));
 
