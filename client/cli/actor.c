@@ -246,7 +246,7 @@ static enum status start(struct session *s, const void *options, int argc, char 
 }
 
 static const struct option_spec START_OPTIONS[] = {
-    {0, "reset", NULL, "without a state", OPTION_FLAG, offsetof(struct actor_options, reset)},
+    {0, "reset", NULL, "without its state", OPTION_FLAG, offsetof(struct actor_options, reset)},
     {0},
 };
 
@@ -272,7 +272,7 @@ static enum status stop(struct session *s, const void *options, int argc, char *
 }
 
 static const struct option_spec STOP_OPTIONS[] = {
-    {0, "reason", "TEXT", "what callers are told", OPTION_TEXT,
+    {0, "reason", "TEXT", "what callers get to read", OPTION_TEXT,
      offsetof(struct actor_options, reason)},
     {0},
 };
@@ -280,7 +280,7 @@ static const struct option_spec STOP_OPTIONS[] = {
 static const struct command ACTOR_STOP = {
     .name = "actor stop",
     .arguments = "TYPE/KEY...",
-    .summary = "let an actor run no message until ergon actor start",
+    .summary = "stop an actor: it runs no message until ergon actor start",
     .text = "What runs goes on. Callers are answered STOPPED, other messages wait.\n",
     .examples = "  ergon actor stop --reason 'wrong prices' cart/42\n",
     .options = STOP_OPTIONS,

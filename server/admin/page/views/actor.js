@@ -19,12 +19,14 @@ const TONE = { active: 'busy', sleeping: 'plain', stopped: 'warn' };
 /** Its stage, and the method that runs. */
 export const stageOf = (a) => [badge(a.stage, TONE[a.stage]), a.turn && h('span', { class: 'muted' }, ` ${f.name(a.turn.method)}`)];
 
-/** The buttons that stop an actor, or have it go on; `reason()`: why it is stopped. */
-export function actorActions(a, then, reason = () => '') {
+export const typeOf = (name) => name.split('/')[0];
+
+/** The buttons that stop an actor, wake it, or have it go on; `steps`: its type has steps; `reason()`: why it is stopped. */
+export function actorActions(a, { steps, then, reason = () => '' }) {
     const name = f.name(a.actor), options = { tenant: a.tenant };
     const stop = () => (reason() ? { ...options, reason: reason() } : options);
     return [
-        a.stage === 'sleeping' && a.next !== null && actionButton({ label: 'Wake', method: 'actor.wake', params: [a.actor, options], title: 'ends its sleep', said: (r) => `${name} is ${r.stage}.`, then }),
+        steps && a.stage === 'sleeping' && actionButton({ label: 'Wake', method: 'actor.wake', params: [a.actor, options], title: 'its next step comes now', said: (r) => `${name} is ${r.stage}.`, then }),
         a.stage === 'stopped'
             ? actionButton({ label: 'Start', method: 'actor.start', params: [a.actor, options], said: (r) => `${name} is started: it is ${r.stage}.`, then })
             : actionButton({
@@ -64,7 +66,7 @@ function makeState(name, options) {
         try {
             const { state, state_hidden: hidden, version: of, schema } = await call('actor.get', [name, { ...options, state: true }], { raw: true });
             setText(version, `version ${of.text}, schema ${schema.text}`);
-            if (hidden) say(`Hidden. You have neither the right task.params, nor the right to call all methods of ${name.split('/')[0]}.`);
+            if (hidden) say(`Hidden. You have neither the right task.params, nor the right to call all methods of ${typeOf(name)}.`);
             else if (state === null) say('It has no state.');
             else fill(place, valueTree(state));
         } catch (error) {
@@ -81,6 +83,8 @@ export function view({ what: name, parameters }) {
     const parts = { stage: h('span', {}), acts: h('div', { class: 'buttons' }), why: h('p', { class: 'why' }), facts: h('div', {}) };
     const said = h('p', { class: 'said', hidden: true, role: 'alert' });
     const reason = h('input', { type: 'text', 'aria-label': 'Reason of a stop', title: 'why it is stopped: callers get this text', autocomplete: 'off', maxlength: 150 });
+    let steps = false;
+    call('actor.types').then((types) => { steps = types.some((t) => t.type === typeOf(name) && t.steps); }, (error) => learn('actor.types', error));
     const state = makeState(name, options), reminders = makeReminders(name, options, () => polling.now());
     const messages = tasksTable({ label: 'Latest messages', empty: 'No message to it is kept.' });
     const latest = lister({ method: 'task.list', table: messages, ask: async () => (await call('task.list', [{ ...options, actor: name, limit: LATEST }])).tasks });
@@ -93,7 +97,7 @@ export function view({ what: name, parameters }) {
     const then = () => { polling.now(); latest.now(); };
     const acts = (a) => [
         a.stage !== 'stopped' && h('label', { class: 'field' }, h('span', {}, 'reason'), reason),
-        actorActions(a, then, () => reason.value.trim()),
+        actorActions(a, { steps, then, reason: () => reason.value.trim() }),
         a.stage === 'stopped' && actionButton({
             label: 'Start without state', method: 'actor.start', danger: true, params: [a.actor, { tenant: a.tenant, reset: true }], does: `Start ${name} without its state`, keep: 'Keep its state',
             detail: 'Its state is forgotten. Messages that wait for it run.', said: (r) => `${name} is started without a state: it is ${r.stage}.`, then,
@@ -114,10 +118,10 @@ export function view({ what: name, parameters }) {
         rest.hidden = false;
         said.hidden = true;
         fillNew(parts.stage, [a.stage, a.turn?.method], () => stageOf(a));
-        fillNew(parts.acts, [a.stage, a.next === null, a.tenant], () => acts(a));
+        fillNew(parts.acts, [a.stage, steps, a.tenant], () => acts(a));
         setText(parts.why, explain ? `${f.name(explain.text)}.` : '');
         fillNew(parts.facts, a, () => facts([
-            ['type', h('a', { href: link('actors', null, { type: name.split('/')[0] }) }, name.split('/')[0])], ['tenant', f.name(a.tenant)], ['durable', f.name(a.durable)],
+            ['type', h('a', { href: link('actors', null, { type: typeOf(name) }) }, typeOf(name))], ['tenant', f.name(a.tenant)], ['durable', f.name(a.durable)],
             a.resident !== undefined && ['state', a.resident ? 'in memory' : 'on disk'],
             ['waiting', h('a', { href: link('tasks', null, { ...options, actor: name, state: 'waiting' }) }, f.plural(a.waiting, 'message'))], a.oldest && ['oldest', when(a.oldest)], a.next && ['next', when(a.next)],
             a.turn && ['runs', [f.name(a.turn.method), ' ', taskLink(a.turn.id)]], a.turn && ['attempt', String(a.turn.attempt)], a.turn?.started && ['began', when(a.turn.started)],

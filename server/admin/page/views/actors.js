@@ -8,7 +8,7 @@ import { makePager } from '../pager.js';
 import { actorAddress, actorLink, card, heading, onlyCard } from '../parts.js';
 import { go, link, note } from '../router.js';
 import { makeTable } from '../table.js';
-import { actorActions, stageOf } from './actor.js';
+import { actorActions, stageOf, typeOf } from './actor.js';
 
 const PAGE = 100;
 const KEYS = ['prefix', 'type', 'stage', 'tenant'];
@@ -20,6 +20,7 @@ const number = (title, name, kind = '') => ({ title, kind: `number ${kind}`, tex
 const intensity = (t) => (t.intensity ? `${f.count(t.intensity)} in ${f.duration(t.window)}` : 'none');
 
 function makeTypes() {
+    const stepped = new Set();
     const table = makeTable({
         label: 'Types', key: (t) => t.type, open: (t) => go(link('actors', null, { type: t.type })), empty: 'No type is known: the first worker or module that offers one makes it so.',
         columns: [
@@ -33,7 +34,8 @@ function makeTypes() {
             { title: 'supervisor', kind: 'id later', draw: (t) => (t.supervisor ? actorLink(t.supervisor) : ''), changes: (t) => t.supervisor },
         ],
     });
-    return { table, list: lister({ method: 'actor.types', table, every: 5000, ask: async () => (await call('actor.types')).sort((a, b) => (a.type < b.type ? -1 : 1)) }) };
+    const ask = async () => (await call('actor.types')).sort((a, b) => (a.type < b.type ? -1 : 1));
+    return { table, list: lister({ method: 'actor.types', table, every: 5000, ask, shown: (types) => types.forEach((t) => t.steps && stepped.add(t.type)) }), steps: (a) => stepped.has(typeOf(a.actor)) };
 }
 
 export function view({ parameters }) {
@@ -59,7 +61,7 @@ export function view({ parameters }) {
             { title: 'durable', kind: 'later', text: (a) => f.name(a.durable) },
             number('failures', 'failures', 'late'),
             { title: 'why it is stopped', kind: 'clip wide-clip', text: (a) => (a.stopped === null ? '' : f.name(a.stopped)), hint: (a) => (a.stopped === null ? '' : f.name(a.stopped)) },
-            { title: '', kind: 'actions', changes: (a) => [a.actor, a.tenant, a.stage, a.next === null], draw: (a) => actorActions(a, then) },
+            { title: '', kind: 'actions', changes: (a) => [a.actor, a.tenant, a.stage, types.steps(a)], draw: (a) => actorActions(a, { steps: types.steps(a), then }) },
         ],
     });
     const pages = makePager({
