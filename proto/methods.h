@@ -162,6 +162,9 @@
       "[actor: str, {state: bool, tenant: str}]", "stage, state and mailbox of an actor") \
     X(actor_list, "actor.list", GUARDED, USES, COUNTED, OWN, \
       "[{type, prefix, stage, tenant, limit, cursor, sort}]", "actors, by name") \
+    X(actor_watch, "actor.watch", GUARDED, USES, COUNTED, OWN, \
+      "[actor: str, {from: int, timeout: duration, tenant: str}]", \
+      "wait until an actor has a new version; answers its state") \
     X(actor_explain, "actor.explain", GUARDED, USES, COUNTED, OWN, \
       "[actor: str, {tenant: str}]", "why an actor does what it does, and what waits for it") \
     X(actor_start, "actor.start", GUARDED, STEERS, COUNTED, OWN, \

@@ -126,6 +126,37 @@ void sim_actor_types(struct sim_burst *b, uint32_t client)
     sim_burst_add(b, SIM_OTHER, "actor.types", 0);
 }
 
+static uint64_t seen; /* version of STEADY, once it is known to be durable */
+
+/* One that was seen is on disk, and never falls. */
+static void heed_version(struct sim_request *r)
+{
+    uint64_t version = sim_member_uint(r->result, "version");
+    if (r->error.len > 0)
+        return;
+    if (version < r->note)
+        sim_finding("actors: the version of " STEADY " was %" PRIu64 " after it was %" PRIu64,
+                    version, r->note);
+    if (highest > 0 && version > seen)
+        seen = version;
+}
+
+void sim_watch_actor(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    uint32_t options = below(2) ? 2 : 1;
+    struct sim_request *r = put(b, "actor.watch", STEADY, 1);
+    sim_put_map(&b->out, options);
+    sim_put_text(&b->out, "timeout");
+    sim_put_uint(&b->out, below(50));
+    if (options > 1) {
+        sim_put_text(&b->out, "from");
+        sim_put_uint(&b->out, seen + 1);
+    }
+    r->note = seen;
+    r->heed = heed_version;
+}
+
 #define ON(name, method, actor)                                                                    \
     void name(struct sim_burst *b, uint32_t client)                                                \
     {                                                                                              \

@@ -658,6 +658,7 @@ const struct sim_deed_row sim_deeds[] = {
     {"actor.get", sim_get_actor},
     {"actor.explain", sim_explain_actor},
     {"actor.list", sim_list_actors},
+    {"actor.watch", sim_watch_actor},
     {"actor.types", sim_actor_types},
     {"actor.stop", sim_stop_actor},
     {"actor.start", sim_start_actor},

@@ -93,6 +93,7 @@ enum completion_kind completion_kind_of_argument(const char *command, int positi
         {"actor tell", KIND_ACTOR_METHODS, 1, 1},
         {"actor get", KIND_ACTORS, 0, -1},
         {"actor list", KIND_ACTORS, 0, 0},
+        {"actor watch", KIND_ACTORS, 0, 0},
         {"actor explain", KIND_ACTORS, 0, -1},
         {"actor start", KIND_ACTORS, 0, -1},
         {"actor stop", KIND_ACTORS, 0, -1},

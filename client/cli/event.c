@@ -10,7 +10,7 @@
 
 #include <ergon/client_sems.h>
 
-enum { EVENT_TIMEOUT_MS = 10 * 1000, POLL_MS = 25 * 1000 };
+enum { EVENT_TIMEOUT_MS = 10 * 1000 };
 
 /* ---- set ---- */
 
@@ -67,13 +67,6 @@ static const struct option_spec WAIT_OPTIONS[] = {
     {0},
 };
 
-/* What is waited for in one request; the server's own limit may be lower. */
-static uint64_t poll_ms(const struct session *s)
-{
-    uint32_t left = session_time_left(s);
-    return left > 0 && left < POLL_MS ? left : POLL_MS;
-}
-
 static enum status print_event(const struct globals *g, struct span result, json_t *answer)
 {
     struct reader r = reader_of(result);
@@ -96,7 +89,7 @@ static enum status print_event(const struct globals *g, struct span result, json
 static enum status wait_once(struct session *s, const char *name, uint64_t *from,
                              struct span *result, json_t **answer)
 {
-    uint64_t limit_ms = *from == 0 ? ERGON_ZERO : poll_ms(s);
+    uint64_t limit_ms = *from == 0 ? ERGON_ZERO : session_poll_ms(s);
     enum status status =
         session_ask_again(s, ergon_request_event_wait(name, *from, limit_ms), result);
     *answer = status == STATUS_OK ? json_from_value(*result) : NULL;

@@ -219,6 +219,13 @@ uint32_t session_time_left(const struct session *s)
     return now < s->give_up_ns ? milliseconds(s->give_up_ns - now) : 1;
 }
 
+uint64_t session_poll_ms(const struct session *s)
+{
+    enum { POLL_MS = 25 * 1000 };
+    uint32_t left = session_time_left(s);
+    return left > 0 && left < POLL_MS ? left : POLL_MS;
+}
+
 /* Of actors, and called by nobody. */
 static bool is_step(struct span name)
 {

@@ -71,6 +71,9 @@ void session_on_interrupt(int signal_number);
 
 /* What the time limit leaves, in ms and at least 1; 0: there is no limit. */
 uint32_t session_time_left(const struct session *s);
+/* How long one request of a command that waits on and on is to wait, in ms; the server's own limit
+ * may be lower. */
+uint64_t session_poll_ms(const struct session *s);
 
 /* "ergon COMMAND: CODE: text", in the words of the command line (wording.h), unless --quiet; the
  * status that it means.  Of a method that is not there the server is asked what is called alike,

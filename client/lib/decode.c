@@ -211,6 +211,13 @@ static const struct decode_field TURN_FIELDS[] = {
     {0},
 };
 
+#define VERSION(kind, key, member) FIELD(struct ergon_actor_version, kind, key, member)
+static const struct decode_field VERSION_FIELDS[] = {
+    VERSION(DECODE_NUMBER, "version", version),         VERSION(DECODE_TEXT, "stage", stage),
+    VERSION(DECODE_BOOL, "timeout", timeout),           VERSION(DECODE_RAW, "state", state),
+    VERSION(DECODE_BOOL, "state_hidden", state_hidden), {0},
+};
+
 #define TYPE(kind, key, member) FIELD(struct ergon_actor_type_shown, kind, key, member)
 static const struct decode_field TYPE_FIELDS[] = {
     TYPE(DECODE_TEXT, "type", type),
@@ -232,6 +239,12 @@ bool ergon_read_actor(struct ergon_raw value, struct ergon_actor_shown *out)
     *out = (struct ergon_actor_shown){0};
     decode_map(ergon_read_member(value, "turn"), TURN_FIELDS, out);
     return decode_map(value, ACTOR_FIELDS, out) && out->actor[0] != 0;
+}
+
+bool ergon_read_actor_version(struct ergon_raw value, struct ergon_actor_version *out)
+{
+    *out = (struct ergon_actor_version){0};
+    return decode_map(value, VERSION_FIELDS, out) && out->stage[0] != 0;
 }
 
 bool ergon_next_actor(struct ergon_raw answer, size_t *at, struct ergon_actor_shown *out)

@@ -57,6 +57,8 @@ static struct ergon_request *about(const char *verb, const char *actor,
     pairs_flag(&m, "state", o.state, true);
     pairs_flag(&m, "reset", o.reset, true);
     pairs_text(&m, "reason", o.reason);
+    pairs_number(&m, "from", o.from);
+    pairs_number(&m, "timeout", o.timeout_ms);
     pairs_pack(&m, r);
     return request_done(r);
 }
@@ -71,6 +73,12 @@ struct ergon_request *ergon_request_actor_explain(const char *actor,
                                                   const struct ergon_actor_options *options)
 {
     return about("actor.explain", actor, options);
+}
+
+struct ergon_request *ergon_request_actor_watch(const char *actor,
+                                                const struct ergon_actor_options *options)
+{
+    return about("actor.watch", actor, options);
 }
 
 struct ergon_request *ergon_request_actor_start(const char *actor,

@@ -38,6 +38,8 @@ struct ergon_actor_options {
     bool state;         /* of actor.get: with the state */
     bool reset;         /* of actor.start: without the state */
     const char *reason; /* of actor.stop: the text that callers get */
+    /* Of actor.watch: the version that is waited for, 0: the next one; and how long, at most. */
+    uint64_t from, timeout_ms;
 };
 
 /* actor.get, .explain; read by ergon_read_actor().  `options` may be NULL. */
@@ -45,6 +47,10 @@ ERGON_API struct ergon_request *ergon_request_actor_get(const char *actor,
                                                         const struct ergon_actor_options *options);
 ERGON_API struct ergon_request *
 ergon_request_actor_explain(const char *actor, const struct ergon_actor_options *options);
+
+/* actor.watch: waits for a version; read by ergon_read_actor_version(). */
+ERGON_API struct ergon_request *
+ergon_request_actor_watch(const char *actor, const struct ergon_actor_options *options);
 
 /* actor.start, .stop, .wake, .drop: the answer is a map with the `stage`. */
 ERGON_API struct ergon_request *
@@ -103,6 +109,15 @@ struct ergon_actor_shown {
     bool resident; /* its state is in memory, not on disk alone */
 };
 
+/* What actor.watch answers. */
+struct ergon_actor_version {
+    uint64_t version; /* 0: it is not there, or was dropped */
+    char stage[16];
+    bool timeout;           /* the time was over; then there is no state */
+    struct ergon_raw state; /* points into the answer; empty: none, or hidden */
+    bool state_hidden;
+};
+
 /* A type of actors, once a module or a worker has offered it. */
 struct ergon_actor_type_shown {
     char type[65];
@@ -119,6 +134,7 @@ struct ergon_actor_type_shown {
 
 /* False: the value is no such answer, and `out` is undefined. */
 ERGON_API bool ergon_read_actor(struct ergon_raw value, struct ergon_actor_shown *out);
+ERGON_API bool ergon_read_actor_version(struct ergon_raw value, struct ergon_actor_version *out);
 
 /* Those of an actor.list, or of an actor.types, one by one: *at is 0 before the first.  False:
  * there is no further one. */

@@ -15,6 +15,8 @@ enum {
     VIEW_BYTES = 512 /* of an actor; more is rare */
 };
 
+static const ao_time watch_time = AO_S(8), watch_time_most = AO_S(3600);
+
 /* --- call, tell --- */
 
 /* A call ends with the attempt that makes it.  One with a key goes on, for the next attempt. */
@@ -86,16 +88,30 @@ static bool read_reason(struct reader *r, void *out)
     return read_text(r, reason) && reason->len < TURN_TEXT_MAX;
 }
 
+static bool read_from(struct reader *r, void *out)
+{
+    uint64_t *from = out;
+    return read_uint(r, from) && *from > 0;
+}
+
+static bool read_within_hour(struct reader *r, void *out)
+{
+    ao_time *ns = out;
+    return read_duration(r, ns) && *ns <= watch_time_most;
+}
+
 static bool is_actor(struct span name)
 {
     return actor_type_of_name(name).len > 0 && utf8_is_name(name, ACTOR_NAME_MAX);
 }
 
-enum { OWN_MOST = 1 };
+/* The options of one method beside `tenant`: writes them there, and returns how many they are. */
+typedef uint32_t own_options(struct actor_arguments *a, struct option *at);
+enum { OWN_MOST = 2 };
 
 /* [actor, {tenant, and `own`}] */
-static void serve_one(struct rpc_request *rq, const struct operation_class *cls,
-                      struct option (*own)(struct actor_arguments *))
+static void serve_one(struct rpc_request *rq, const struct operation_class *cls, own_options *own,
+                      bool poll)
 {
     struct job_request jr;
     struct option options[1 + OWN_MOST];
@@ -105,8 +121,7 @@ static void serve_one(struct rpc_request *rq, const struct operation_class *cls,
     struct actor_arguments *a = &jr.op->actor;
     options[0] =
         (struct option){"tenant", option_name, &a->tenant, "its owner: the name of a tenant"};
-    if (own)
-        options[1] = own(a);
+    uint32_t count = 1 + (own ? own(a, options + 1) : 0);
     job_request_keep(&jr, &a->name);
     job_request_keep(&jr, &a->tenant);
     job_request_keep(&jr, &a->reason);
@@ -117,56 +132,73 @@ static void serve_one(struct rpc_request *rq, const struct operation_class *cls,
         rpc_refuse(rq, ERGON_E_BAD_PARAMS,
                    "an actor has a name TYPE/KEY of at most %d bytes of UTF-8 without U+0000",
                    ACTOR_NAME_MAX);
-    if (good && (jr.count == 1 || rpc_read_options(rq, &jr.r, options, own ? 2 : 1)))
-        job_request_send(&jr, false);
+    if (good && (jr.count == 1 || rpc_read_options(rq, &jr.r, options, count)))
+        job_request_send(&jr, poll);
     else
         job_request_abort(&jr);
 }
 
-static struct option get_option(struct actor_arguments *a)
+static uint32_t get_options(struct actor_arguments *a, struct option *at)
 {
     a->with_state = true;
-    return (struct option){"state", option_flag, &a->with_state, "true or false"};
+    *at = (struct option){"state", option_flag, &a->with_state, "true or false"};
+    return 1;
 }
 
-static struct option start_option(struct actor_arguments *a)
+static uint32_t start_options(struct actor_arguments *a, struct option *at)
 {
-    return (struct option){"reset", option_flag, &a->reset, "true or false"};
+    *at = (struct option){"reset", option_flag, &a->reset, "true or false"};
+    return 1;
 }
 
-static struct option stop_option(struct actor_arguments *a)
+static uint32_t stop_options(struct actor_arguments *a, struct option *at)
 {
-    return (struct option){"reason", read_reason, &a->reason, "a text of at most 159 bytes"};
+    *at = (struct option){"reason", read_reason, &a->reason, "a text of at most 159 bytes"};
+    return 1;
+}
+
+static uint32_t watch_options(struct actor_arguments *a, struct option *at)
+{
+    a->timeout = watch_time;
+    at[0] = (struct option){"from", read_from, &a->waits.from, "a number from 1"};
+    at[1] = (struct option){"timeout", read_within_hour, &a->timeout,
+                            "a duration of at most an hour: milliseconds, or text such as \"5s\""};
+    return 2;
 }
 
 void serve_actor_get(struct rpc_request *rq)
 {
-    serve_one(rq, &operation_actor_get, get_option);
+    serve_one(rq, &operation_actor_get, get_options, false);
+}
+
+void serve_actor_watch(struct rpc_request *rq)
+{
+    serve_one(rq, &operation_actor_watch, watch_options, true);
 }
 
 void serve_actor_explain(struct rpc_request *rq)
 {
-    serve_one(rq, &operation_actor_explain, NULL);
+    serve_one(rq, &operation_actor_explain, NULL, false);
 }
 
 void serve_actor_start(struct rpc_request *rq)
 {
-    serve_one(rq, &operation_actor_start, start_option);
+    serve_one(rq, &operation_actor_start, start_options, false);
 }
 
 void serve_actor_stop(struct rpc_request *rq)
 {
-    serve_one(rq, &operation_actor_stop, stop_option);
+    serve_one(rq, &operation_actor_stop, stop_options, false);
 }
 
 void serve_actor_wake(struct rpc_request *rq)
 {
-    serve_one(rq, &operation_actor_wake, NULL);
+    serve_one(rq, &operation_actor_wake, NULL, false);
 }
 
 void serve_actor_drop(struct rpc_request *rq)
 {
-    serve_one(rq, &operation_actor_drop, NULL);
+    serve_one(rq, &operation_actor_drop, NULL, false);
 }
 
 /* --- list --- */

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Actors: one message at a time, states that turns change, steps, sleep and stop, by handlers of the module demo and by a worker."""
+import contextlib
 import os
 import unittest
 
@@ -143,6 +144,32 @@ class Modules(ActorsTest):
         self.assertIsNone(busiest["next"])
         types = {t["type"]: t for t in self.client.call("actor.types")}
         self.assertTrue(types["ticker"]["steps"] and not types["counter"]["steps"])
+
+
+    def test_a_watcher_sees_the_last_version_over_broken_connections(self):
+        name, seen = "counter/watched", 0
+        for n in range(100):
+            watcher = self.server.connect()
+            waits = watcher.send("actor.watch", name, {"from": seen + 1, "timeout": "1h"})
+            if n % 3 == 0:
+                watcher.close()  # as likely before the answer as behind it
+            self.client.call("actor.call", name, "add", [1])
+            if n % 3 > 0:
+                answer = watcher.result(waits)
+                self.assertEqual(answer["state"], answer["version"])
+                seen = answer["version"]
+                watcher.close()
+        self.assertEqual(self.client.call("actor.watch", name, {"from": seen + 1, "timeout": 0}).get("state", seen), 100)
+        waits = self.client.send("actor.watch", name, {"timeout": "1h"})
+        with contextlib.closing(self.server.connect()) as other:
+            other.call("actor.drop", name)
+        self.assertEqual(self.client.result(waits), {"version": 0, "stage": "sleeping", "state": None, "state_hidden": False})
+        for params in (name, {"from": 0}), (name, {"timeout": "2h"}), (name, 1), ("counter",), ("counter/", {}), ():
+            self.assertEqual(self.code("actor.watch", *params), "BAD_PARAMS", params)
+        self.assertEqual(self.code("actor.watch", "nothing/1"), "NOT_FOUND")
+        self.client.call("actor.call", name, "add", [7])
+        self.assertEqual(run_ergon(self.server.urls[0], "actor", "watch", "--once", name)[:2], (0, b"1  sleeping  7\n"))
+        self.assertEqual(run_ergon(self.server.urls[0], "--timeout", "50ms", "actor", "watch", "--from", "2", name)[:2], (5, b""))
 
 
 class Workers(ActorsTest):

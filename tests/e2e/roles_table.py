@@ -86,6 +86,7 @@ ROWS = {
     "actor.tell": (TARGET, lambda o: ["counter/roles", "add", [0], {"tenant": o["tenant"]}], DENIED, NAMED),
     "actor.get": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"]}], HIDDEN, NEVER),
     "actor.list": (GUARDED, lambda o: [], ABSENT, NEVER),
+    "actor.watch": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"], "timeout": 0}], HIDDEN, NEVER),
     "actor.explain": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"]}], HIDDEN, NEVER),
     "actor.wake": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"]}], HIDDEN, REACHING),
     "actor.stop": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"]}], HIDDEN, REACHING),

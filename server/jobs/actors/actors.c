@@ -6,6 +6,7 @@
 #include "base/siphash.h"
 #include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/residents.h"
+#include "server/jobs/actors/watchers.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/accessors.h"
 
@@ -197,7 +198,7 @@ static void count_active(struct actor *a)
 }
 
 /* `bytes`: a message has its place, though it is in no list while its end is written. */
-static bool needs_more(const struct actor *a, const struct actor_more *more)
+static bool is_used(const struct actor *a, const struct actor_more *more)
 {
     return more->head || more->bytes > 0 || more->waiting.count > 0 || more->step ||
            more->is_listed || more->out > 0 || more->stopped || more->turn || more->act ||
@@ -206,7 +207,7 @@ static bool needs_more(const struct actor *a, const struct actor_more *more)
 
 bool actor_is_there(const struct actor *a)
 {
-    return a && (a->version > 0 || (a->more && needs_more(a, a->more)));
+    return a && (a->version > 0 || (a->more && is_used(a, a->more)));
 }
 
 /* It can leave memory, as soon as it has been so for long enough. */
@@ -216,10 +217,38 @@ static bool is_idle(const struct actor *a)
            a->residence == ACTOR_HERE;
 }
 
+/* --- News for watchers --- */
+
+static void note_news(struct actor *a)
+{
+    struct actors *actors = a->type->actors;
+    struct actor_more *more = a->more;
+    if (!more || !more->watchers || more->told == a->version || more->has_news)
+        return;
+    more->has_news = true;
+    more->next_news = actors->news;
+    actors->news = more;
+    jobs_activate(actors->jobs);
+}
+
+struct actor *actors_next_news(struct actors *actors)
+{
+    struct actor_more *more = actors->news;
+    if (!more)
+        return NULL;
+    actors->news = more->next_news;
+    more->has_news = false;
+    more->told = more->actor->version;
+    return more->actor;
+}
+
+/* --- Settled --- */
+
 void actor_settle(struct actor *a)
 {
     count_active(a);
-    if (a->more && !needs_more(a, a->more)) {
+    note_news(a);
+    if (a->more && !is_used(a, a->more) && !a->more->watchers && !a->more->has_news) {
         free(a->more);
         a->more = NULL;
     }

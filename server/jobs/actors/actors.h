@@ -27,6 +27,7 @@
 #include "server/tasks/actor_offer.h"
 #include "server/tasks/turn.h"
 
+struct actor_watcher;
 struct actor_write;
 struct jobs;
 struct operation;
@@ -60,7 +61,11 @@ struct actor_more {
     struct actor_more *next_step; /* while `is_listed`: of those that want a step */
     ao_time step_delay;           /* while `wants_step` */
     bool wants_step, is_listed;
-    bool is_active;      /* as its type counts it */
+    bool is_active;                 /* as its type counts it */
+    struct actor_watcher *watchers; /* watchers.h */
+    struct actor_more *next_news;   /* while `has_news` */
+    uint64_t told;                  /* while there are watchers: the version that they know */
+    bool has_news;
     uint32_t out;        /* attempts that have not returned, but of methods that read */
     char *stopped;       /* why it is; malloc'ed; NULL: it is not */
     bool has_failed;     /* it is stopped by a failure of a message, in this process */
@@ -122,6 +127,7 @@ struct actors {
     struct actor_type **types; /* `type_count` of them, by name; none goes before the jobs do */
     uint32_t type_count;
     struct actor_more *steps; /* that are to be submitted, by next_step */
+    struct actor_more *news;  /* whose watchers are to be answered, by next_news */
     bool submits;             /* a step of the actors' own is being submitted */
     bool started;             /* the store takes writes */
     bool of_modules;          /* modules offer types: these need no rows */
@@ -179,6 +185,9 @@ struct actor *actor_recovered(struct actors *actors, struct actor_type *type, st
 struct actor_more *actor_more(struct actor *a);
 /* Something of it has changed: whether it is idle, or goes, and what it weighs. */
 void actor_settle(struct actor *a);
+/* One whose version has changed while it is watched (watchers.h); actor_settle() is to follow.
+ * NULL: there is none left. */
+struct actor *actors_next_news(struct actors *actors);
 /* No job names it, and it has no extras: it goes, with its state. */
 void actor_forget(struct actor *a);
 /* Sets its state, a reference that becomes the actor's; NULL: it has none from now on. */

@@ -1,5 +1,5 @@
-/* actor.get, explain, start, stop, wake, drop, types; and the subsystem of actors.  (actor.call and
- * actor.tell submit: see verbs/submission.c.) */
+/* actor.get, explain, watch, start, stop, wake, drop, types; and the subsystem of actors.
+ * (actor.call and actor.tell submit: see verbs/submission.c.) */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
 #include "server/jobs/actors/views.h"
+#include "server/jobs/actors/watchers.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
@@ -25,7 +26,7 @@
 #include "server/jobs/verbs/view.h"
 #include "server/tasks/registry.h"
 
-enum { SERVE_WORK = 10, VIEW_WORK = 4 /* see jobs_worked() */ };
+enum { SERVE_WORK = 10, VIEW_WORK = 4, WATCHER_WORK = 1 /* see jobs_worked() */ };
 
 static struct rights_object object_of(const struct actor *a)
 {
@@ -289,6 +290,133 @@ static void serve_drop(struct jobs *jobs, struct operation *op)
         commits_act(a, &(struct actor_act){.op = op, .done = dropped, .removes = true});
 }
 
+/* --- actor.watch --- */
+
+/* In memory, also one that is not there.  NULL: the operation waits, or was answered. */
+static struct actor *find_watched(struct jobs *jobs, struct operation *op)
+{
+    const struct actor_arguments *args = &op->actor;
+    struct span tenant = args->tenant.len > 0 ? args->tenant : op->tenant;
+    struct refusal why = {.text = ""};
+    struct actor_type *type = actor_type_find(jobs->actors, actor_type_of_name(args->name));
+    jobs_worked(jobs, SERVE_WORK);
+    if (!type ||
+        !operation_may_object(op, &(struct rights_object){.tenant = tenant, .key = args->name})) {
+        operation_refuse(op, ERGON_E_NOT_FOUND, "there are no actors of this type");
+        return NULL;
+    }
+    if (loads_await(jobs->actors, tenant, args->name, op))
+        return NULL;
+    struct tenant *t = table_tenant(&jobs->table, tenant);
+    struct actor *a = t ? actor_get(jobs->actors, type, t, args->name, true, &why) : NULL;
+    if (a && actor_more(a))
+        return a;
+    operation_refuse(op, why.error ? why.error : ERGON_E_MEMORY, "%s",
+                     why.error ? why.text : error_meaning(ERGON_E_MEMORY));
+    return NULL;
+}
+
+static void answer_watch(struct operation *op, const struct actor *a)
+{
+    struct pack *p = &op->reply.result;
+    bool in_time = watchers_is_due(a, &op->actor.waits) || !op->waiting.over;
+    pack_init(p);
+    pack_map(p, in_time ? 4 : 3);
+    pack_key_uint(p, "version", a->version);
+    pack_key_str(p, "stage", actor_stage_names[actor_stage(a)]);
+    if (in_time)
+        pack_state(p, op, a);
+    else
+        pack_key_bool(p, "timeout", true);
+}
+
+static void leave_watched(struct operation *op)
+{
+    struct actor *a = op->actor.at;
+    watchers_leave(a, &op->actor.waits);
+    waiters_leave(op);
+    actor_settle(a);
+}
+
+/* There is a version, or the time is over. */
+static void finish_watch(struct jobs *jobs, struct operation *op)
+{
+    (void)jobs;
+    answer_watch(op, op->actor.at);
+    leave_watched(op);
+    operation_finish(op);
+}
+
+static void drop_watch(struct jobs *jobs, struct operation *op)
+{
+    (void)jobs;
+    leave_watched(op);
+    operation_refuse_plain(op, ERGON_E_CANCELLED);
+}
+
+static void serve_watch(struct jobs *jobs, struct operation *op)
+{
+    struct actor *a = find_watched(jobs, op);
+    uint64_t *from = &op->actor.waits.from;
+    if (!a)
+        return;
+    *from = *from == 0 ? a->version + 1 : *from;
+    op->actor.at = a;
+    watchers_join(a, &op->actor.waits);
+    op->waiting.held = true;
+    if (!watchers_is_due(a, &op->actor.waits))
+        op->waiting.over = !waiters_poll(jobs, op, op->actor.timeout);
+    if (op->waiting.over || watchers_is_due(a, &op->actor.waits))
+        finish_watch(jobs, op);
+    else
+        actor_settle(a);
+}
+
+/* Those that are due are answered, now or in a later step. */
+static void tell_watchers_of(struct jobs *jobs, const struct actor *a)
+{
+    struct actor_watcher *next;
+    for (struct actor_watcher *w = a->more->watchers; w; w = next) {
+        next = w->next; /* the extras stay until the last has left */
+        jobs_worked(jobs, WATCHER_WORK);
+        if (watchers_is_due(a, w))
+            waiters_due(jobs, ao_of(w, struct operation, actor.waits));
+    }
+}
+
+/* True: nothing is left. */
+static bool tell_watchers(struct jobs *jobs)
+{
+    struct actor *a = NULL;
+    while (jobs_have_time(jobs) && (a = actors_next_news(jobs->actors))) {
+        a->jobs++; /* it stays meanwhile */
+        tell_watchers_of(jobs, a);
+        a->jobs--;
+        actor_settle(a);
+    }
+    return !jobs->actors->news;
+}
+
+static void finish_watches(struct jobs *jobs, struct actor *a)
+{
+    a->jobs++;
+    while (a->more && a->more->watchers) {
+        struct operation *op = ao_of(a->more->watchers, struct operation, actor.waits);
+        op->waiting.over = true;
+        finish_watch(jobs, op);
+    }
+    a->jobs--;
+}
+
+/* Actors that were there for their watchers alone stay: they go with all others. */
+static void finish_all_watches(struct jobs *jobs)
+{
+    const struct hash_table *all = &jobs->actors->by_name;
+    for (uint32_t at = 0; at < all->size; at++)
+        for (struct hash_link *link = all->buckets[at]; link; link = link->next)
+            finish_watches(jobs, (struct actor *)link);
+}
+
 static bool serve_list(struct jobs *jobs, struct operation *op)
 {
     return listing_serve(jobs->actors, op);
@@ -348,6 +476,11 @@ ON_ONE(actor_drop, serve_drop)
 ON_ONE(actor_types, serve_types)
 const struct operation_class operation_actor_get = {
     .method = method_actor_get, .shows_contents = true, .serve = serve_get};
+const struct operation_class operation_actor_watch = {.method = method_actor_watch,
+                                                      .shows_contents = true,
+                                                      .serve = serve_watch,
+                                                      .dropped = drop_watch,
+                                                      .due = finish_watch};
 const struct operation_class operation_actor_list = {
     .method = method_actor_list, .serve_part = serve_list, .fini = listing_fini};
 
@@ -394,7 +527,8 @@ static void fini(struct jobs *jobs)
 static bool step(struct jobs *jobs)
 {
     bool sent = supervision_send(jobs->actors), trimmed = actors_trim(jobs->actors);
-    return steps_submit(jobs->actors) && sent && trimmed;
+    bool told = tell_watchers(jobs);
+    return steps_submit(jobs->actors) && sent && trimmed && told;
 }
 
 static bool save(struct jobs *jobs)
@@ -405,8 +539,10 @@ static bool save(struct jobs *jobs)
 
 static void dismiss(struct jobs *jobs)
 {
-    if (jobs->actors)
-        loads_dismiss(jobs->actors);
+    if (!jobs->actors)
+        return;
+    loads_dismiss(jobs->actors);
+    finish_all_watches(jobs);
 }
 
 static void start(struct jobs *jobs)
@@ -489,6 +625,7 @@ const struct subsystem subsystem_actors = {.init = init,
                                            .start = start,
                                            .step = step,
                                            .save = save,
+                                           .stop = finish_all_watches,
                                            .dismiss = dismiss,
                                            .show = show,
                                            .figures = figures,

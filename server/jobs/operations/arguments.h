@@ -5,6 +5,7 @@
 #ifndef ERGON_JOBS_ARGUMENTS_H
 #define ERGON_JOBS_ARGUMENTS_H
 
+#include "server/jobs/actors/watchers.h"
 #include "server/jobs/core/walk.h"
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/events/named_events.h"
@@ -174,12 +175,16 @@ struct event_arguments {
 };
 
 /* operation_actor_get -> {actor, stage, ...}; _explain -> the same, {reason, text}; _start, _stop,
- * _wake, _drop -> {stage} */
+ * _wake, _drop -> {stage}; _watch -> {version, stage, state, state_hidden}, or {version, stage,
+ * timeout: true} */
 struct actor_arguments {
-    struct span name, tenant; /* tenant empty: the caller's */
-    struct span reason;       /* stop */
-    bool reset;               /* start: with no state */
-    bool with_state;          /* get */
+    struct span name, tenant;   /* tenant empty: the caller's */
+    struct span reason;         /* stop */
+    bool reset;                 /* start: with no state */
+    bool with_state;            /* get */
+    ao_time timeout;            /* watch: of the long poll; 0: none */
+    struct actor_watcher waits; /* watch: `from`, 0: the next one; the rest is the jobs' */
+    struct actor *at;           /* watch: the jobs': at which it waits */
 };
 
 /* operation_actor_list -> {actors, next}, in the order of type, key and tenant */

@@ -116,6 +116,7 @@ struct operation_class {
  *                  the errors of task_submit, task_call
  *   actor_get, actor_explain, actor_start, actor_stop, actor_wake, actor_drop
  *                  NOT_FOUND
+ *   actor_watch    NOT_FOUND (it may not be seen, or there is no such type), BUSY, STORE
  *   list, queue_list, queue_tenants, cron_list, sem_list, actor_list, actor_types, audit
  *                  none
  */

@@ -1111,6 +1111,16 @@ def _(server):
     server.main.call("actor.list", {"prefix": "counter/nobody"})
 
 
+@row("actor.watch", "1024 in one write, of 10,000 actors")
+def _(server):
+    actors(server)
+    s = server.connect()
+    yield
+    s.send(b"".join(packed(n, "actor.watch", f"counter/n {n}", {"timeout": "1h"}) for n in range(1024)))
+    time.sleep(0.1)
+    s.close()
+
+
 @row("actor.types", "10,000 actors", PAGE_BAR_US)
 def _(server):
     actors(server)

@@ -123,6 +123,18 @@ TEST(nil_is_no_result)
     assert_int_equal(t.result.len, 0);
 }
 
+TEST(a_version_of_an_actor_is_read)
+{
+    struct ergon_actor_version v;
+    assert_true(ergon_read_actor_version(
+        value_of("{\"version\": 7, \"stage\": \"active\", \"state\": 9}"), &v));
+    assert_true(v.version == 7 && v.state.len == 1 && !v.timeout && !v.state_hidden);
+    assert_true(ergon_read_actor_version(
+        value_of("{\"version\": 0, \"stage\": \"sleeping\", \"timeout\": true}"), &v));
+    assert_true(v.timeout && v.state.len == 0);
+    assert_false(ergon_read_actor_version(value_of("{\"version\": 7}"), &v));
+}
+
 TEST(an_actor_is_read)
 {
     struct ergon_actor_shown a;

@@ -183,6 +183,9 @@ TEST(actors_get_messages_and_are_shown)
     expect(ergon_request_actor_get("c/1", &o), "actor.get",
            "[\"c/1\",{\"tenant\":\"t\",\"state\":true,\"reset\":true,\"reason\":\"r\"}]");
     expect(ergon_request_actor_explain("c/1", NULL), "actor.explain", "[\"c/1\",{}]");
+    o = (struct ergon_actor_options){.size = sizeof o, .from = 8, .timeout_ms = ERGON_ZERO};
+    expect(ergon_request_actor_watch("c/1", &o), "actor.watch",
+           "[\"c/1\",{\"from\":8,\"timeout\":0}]");
     expect(ergon_request_actor_start("c/1", NULL), "actor.start", "[\"c/1\",{}]");
     expect(ergon_request_actor_stop("c/1", NULL), "actor.stop", "[\"c/1\",{}]");
     expect(ergon_request_actor_wake("c/1", NULL), "actor.wake", "[\"c/1\",{}]");
