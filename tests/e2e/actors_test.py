@@ -49,6 +49,7 @@ class Modules(ActorsTest):
         listed = lambda **of: [t["id"] for t in self.client.call("task.list", of)["tasks"]]
         self.assertEqual((listed(actor="counter/told"), listed(actor="counter/tol")), ([kept], []))
         self.assertEqual([t.get("actor") for t in (self.client.call("task.get", id) for id in (kept, plain))], ["counter/told", None])
+        self.assertEqual(run_ergon(self.server.urls[0], "task", "list", "-o", "name", "--actor", "counter/told")[1].decode().split(), [kept])
         self.assertEqual(self.client.call("task.forget", {"actor": "counter/told"})["forgotten"], 1)
         self.assertIn(plain, listed())
 

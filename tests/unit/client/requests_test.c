@@ -342,10 +342,11 @@ TEST(tasks_are_steered_by_a_filter)
                                              .tenant = "t",
                                              .key = "k",
                                              .older_ms = 1,
-                                             .newer_ms = 2};
+                                             .newer_ms = 2,
+                                             .actor = "a/1"};
     expect(ergon_request_cancel_matching(&filter, 0), "task.cancel",
            "[{\"state\":\"dead\",\"method\":\"m\",\"tenant\":\"t\",\"key\":\"k\",\"older\":1,"
-           "\"newer\":2}]");
+           "\"newer\":2,\"actor\":\"a/1\"}]");
     expect(ergon_request_retry_matching(NULL, ERGON_MATCH_ALL), "task.retry", "[{\"all\":true}]");
     expect(ergon_request_forget_matching(NULL, ERGON_MATCH_ALL | ERGON_MATCH_DRY_RUN),
            "task.forget", "[{\"all\":true,\"dry_run\":true}]");
