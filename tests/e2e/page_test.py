@@ -1034,6 +1034,8 @@ class Actors(PageTest):
         self.b.sees("There is no actor twin/", "main .said")
         with self.refused("NOT_FOUND"):
             self.actor(bad)
+        self.open("events?event=actor_stopped")
+        self.b.sees(bad, ".events a.id")
         self.client.call("actor.call", "ticker/t", "start", [2, "1h"])
         harness.eventually(lambda: self.actor("ticker/t")["next"], "it sleeps")
         self.open("actor/ticker%2Ft")

@@ -1,10 +1,10 @@
-// What happens to all tasks, and to queues and crons that somebody paused, as it happens: the feed, with conditions, and true about what is missing.
+// What happens to all tasks, and to queues, crons and actors that somebody stopped, as it happens: the feed, with conditions, and true about what is missing.
 
 import { traceback } from '../contents.js';
 import { fill, h, setText } from '../dom.js';
 import * as f from '../format.js';
 import { follow, knownMethods } from '../live.js';
-import { badge, heading, onlyCard, taskLink } from '../parts.js';
+import { actorLink, badge, heading, onlyCard, taskLink } from '../parts.js';
 import { sentence } from '../rights.js';
 import { link, note } from '../router.js';
 
@@ -64,11 +64,19 @@ export function view({ parameters }) {
         }
     }
 
+    // What an event is of: a task, a cron, an actor or a type of actors, a queue.
+    const subject = (e) => {
+        if (e.id) return taskLink(e.id);
+        if (e.cron) return h('a', { href: link('crons') }, `cron ${f.name(e.cron)}`);
+        if (!e.actor) return h('span', { class: 'muted' }, 'queue');
+        return e.event === 'actor_type_changed' ? h('a', { href: link('actors', null, { type: e.actor }) }, `type ${f.name(e.actor)}`) : actorLink(e.actor, e.tenant);
+    };
+
     const row = (e) => h('li', { class: `event-row ${TONE[e.event] ?? 'plain'}`, 'data-seq': e.seq },
         h('time', { datetime: f.moment(e.at), title: f.moment(e.at) }, f.time(e.at)),
         badge(e.event.replaceAll('_', ' '), TONE[e.event] ?? 'plain'),
-        e.id ? taskLink(e.id) : e.cron ? h('a', { href: link('crons') }, `cron ${f.name(e.cron)}`) : e.actor ? h('span', {}, `actor ${f.name(e.actor)}`) : h('span', { class: 'muted' }, 'queue'),
-        e.method ? h('a', { href: link('tasks', null, { method: e.method }), class: 'id method' }, f.name(e.method)) : '',
+        subject(e),
+        e.method && h('a', { href: link('tasks', null, { method: e.method }), class: 'id method' }, f.name(e.method)),
         h('span', { class: 'text' }, e.attempt > 1 && h('span', { class: 'muted' }, `attempt ${e.attempt} `), e.reason && h('span', { class: 'muted' }, `${e.reason} `), e.text !== null && f.name(e.text), traceback(e.traceback)),
         h('span', { class: 'muted whose' }, f.name(e.tenant), e.key !== null && e.key !== undefined && [' · ', f.name(e.key)]));
 
