@@ -1,4 +1,5 @@
 """ergon doctor: each state that a real server can be brought into is found, and a healthy server has no findings."""
+import contextlib
 import http.server
 import json
 import os
@@ -6,6 +7,8 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -14,8 +17,8 @@ import unittest
 
 import crl_test
 from bare_worker import Worker
-from harness import (AUTH, CONNECT, ERGON, ERGOND, LIMIT, NO_CONTEXTS, OK, REMOTE, SANITIZED, SOURCE, USAGE, Client, Server, build_handlers,
-                     eventually, make_token, run_ergon, scratch, self_signed, token_of, with_faults, write_tokens)
+from harness import (AUTH, CONNECT, ERGON, ERGOND, LIMIT, NO_CONTEXTS, OK, REMOTE, SANITIZED, SOURCE, USAGE, Client, RemoteError, Server,
+                     build_handlers, eventually, make_token, run_ergon, scratch, self_signed, token_of, with_faults, write_tokens)
 from stuck_test import HANG
 
 sys.path.append(os.path.join(SOURCE, "tests", "support"))
@@ -124,6 +127,10 @@ class Healthy(DoctorTest):
             worker.answer(worker.take()[0])
             client.call("task.wait", [task])
             client.call("task.submit", "echo", [], {"delay": "1h"})
+            with Worker(server, "cart.add", context=True, actors={"cart": {}}) as host:
+                call = client.send("actor.call", "cart/1", "add")
+                host.answer(host.take()[0], [None, {"state": 1}])
+                client.result(call)
             client.call("cron.put", "daily", "@daily", "echo", [])
             client.call("sem.create", "s", 2)
             client.call("sem.acquire", "s")
@@ -932,6 +939,49 @@ class Lasting(DoctorTest):
 
         eventually(dropped, "records are dropped, since nobody reads them")
         self.becomes(server, "log_dropped", env={"ERGON_TOKEN": token_of("alice")})
+
+
+class Actors(DoctorTest):
+    def test_troubles_of_actors(self):
+        clock = os.path.join(scratch(self.addCleanup), "clock")
+        server = self.start(env=with_faults(AHEAD_IN=clock))
+        client = self.connect(server)
+        types = {"ward": {"on_failure": "stop", "messages": 10}}
+        with Worker(server, "ward.add", slots=4, context=True, actors=types) as worker, \
+                Worker(server, "gone.add", slots=4, context=True, actors={"gone": {}}) as other:
+            call = client.send("actor.call", "ward/1", "add")
+            worker.answer(worker.take()[0], [None, {"state": 1}])
+            client.result(call)
+            self.assertEqual(set(self.findings(server)), {"store_missing"})
+            call = client.send("actor.call", "ward/2", "add")
+            worker.respond(worker.take()[0], "BROKEN: no", None)
+            client.response(call)
+            self.assertIn("stopped by a failure: 1", self.becomes(server, "actors_failed", about="ward")["text"])
+            for _ in range(9):
+                client.call("actor.tell", "ward/1", "add", [], {"durable": "none"})
+            number, _, (context,) = worker.take()
+            self.assertEqual(self.becomes(server, "actor_mailbox_near", about="ward/1")["evidence"], {"waiting": 8, "limit": 10})
+            with self.assertRaises(RemoteError):
+                worker.call("actor.call", "ward/1", "add", [], {"turn": context["call"]})
+            self.assertIn("DEADLOCK", self.becomes(server, "actors_deadlock")["text"])
+            self.assertNotIn("actor_holds", self.findings(server))
+            with open(clock, "wb") as f:
+                f.write(struct.pack("q", 61000))
+            self.assertIn("ward.add of the actor ward/1 runs for 6", self.becomes(server, "actor_holds", about="ward/1")["text"])
+            other.close()
+            eventually(lambda: not client.call("actor.types")[0]["hosts"], "its host is gone")
+            self.assertNotIn("actors_without_host", self.findings(server))
+            client.call("actor.tell", "gone/1", "add", [], {"durable": "none"})
+            self.becomes(server, "actors_without_host", about="gone")
+
+    def test_turns_that_are_not_folded(self):
+        path = os.path.join(scratch(self.addCleanup), "tasks.db")
+        self.start("--store", path).stop()
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 264000) "
+                       "INSERT INTO turns (type, key, version, state) SELECT 'old', printf('%06d', i), 1, x'01' FROM n")
+        server = self.start("--store", path)
+        self.assertGreaterEqual(self.becomes(server, "actors_unfolded")["evidence"]["unfolded"], 262144)
 
 
 if __name__ == "__main__":

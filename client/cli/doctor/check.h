@@ -9,6 +9,8 @@
  *   tenants    queue.tenants      crons      cron.list
  *   semaphores sem.list; those that are held also have the `holders` of sem.explain
  *   workers    worker.list        cluster    cluster.status, of a node of a cluster
+ *   actors     actor.list of the longest mailboxes
+ *   actor_types  actor.types
  *   silent     the methods that did not answer in time
  *   now        Unix ms, and `asked_ms`, how long server.info took: `now` is when it was answered
  *   local      {clock_unsynchronised, kernel}: of this machine, where it is the server's too

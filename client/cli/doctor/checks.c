@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-const struct check *const CHECKS[] = {CHECKS_REACH,   CHECKS_RUNNING, CHECKS_QUEUES,
-                                      CHECKS_ROOM,    CHECKS_STORE,   CHECKS_SHARED,
-                                      CHECKS_CLUSTER, CHECKS_ACCESS,  NULL};
+const struct check *const CHECKS[] = {
+    CHECKS_REACH,  CHECKS_RUNNING, CHECKS_QUEUES,  CHECKS_ROOM,   CHECKS_STORE,
+    CHECKS_SHARED, CHECKS_ACTORS,  CHECKS_CLUSTER, CHECKS_ACCESS, NULL};
 
 json_t *checks_run(const json_t *facts)
 {

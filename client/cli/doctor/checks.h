@@ -11,6 +11,7 @@ extern const struct check CHECKS_QUEUES[];
 extern const struct check CHECKS_ROOM[];   /* what is bounded, and nearly full */
 extern const struct check CHECKS_STORE[];  /* and what is written elsewhere: logs, spans */
 extern const struct check CHECKS_SHARED[]; /* workers, semaphores, crons */
+extern const struct check CHECKS_ACTORS[];
 extern const struct check CHECKS_CLUSTER[];
 extern const struct check CHECKS_ACCESS[]; /* listeners, certificates, tokens, clocks */
 

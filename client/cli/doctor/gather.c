@@ -157,6 +157,8 @@ static void look_again(struct looker *l)
     keep(l, "semaphores", ask(l, "sem.list", NULL));
     keep(l, "workers", ask_pages(l, "worker.list", "workers", WORKERS_MAX));
     ask_holders(l);
+    keep(l, "actor_types", ask(l, "actor.types", NULL));
+    keep(l, "actors", ask(l, "actor.list", json_pack("[{s:s}]", "sort", "waiting")));
 }
 
 /* Each once. */

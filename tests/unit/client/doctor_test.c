@@ -87,6 +87,29 @@ static const struct {
      "{'queues': [{'method': 'm', 'draining': false}]}"},
     {"tasks_dead", "", "{'info': {'kept': {'states': {'dead': 1}}}}",
      "{'info': {'kept': {'states': {'dead': 0, 'failed': 7}}}}"},
+    {"actors_without_host", "cart",
+     "{'actor_types': [{'type': 'cart', 'hosts': false, 'messages': 1}]}",
+     "{'actor_types': [{'type': 'cart', 'hosts': false, 'messages': 0},"
+     " {'type': 'box', 'hosts': true, 'messages': 9}, {'type': 'old', 'messages': 9}]}"},
+    {"actors_failed", "cart", "{'actor_types': [{'type': 'cart', 'failed': 1}]}",
+     "{'actor_types': [{'type': 'cart', 'failed': 0, 'stopped': 7}]}"},
+    {"actor_mailbox_near", "cart/1",
+     "{'actor_types': [{'type': 'cart', 'mailbox': 10}],"
+     " 'actors': {'actors': [{'actor': 'cart/1', 'waiting': 8}]}}",
+     "{'actor_types': [{'type': 'cart', 'mailbox': 10}], 'actors': {'actors': ["
+     " {'actor': 'cart/1', 'waiting': 7}, {'actor': 'gone/1', 'waiting': 1000}]}}"},
+    {"actor_holds", "cart/1",
+     "{'info': {'time': 100000}, 'actors': {'actors': [{'actor': 'cart/1', 'waiting': 1,"
+     " 'turn': {'method': 'cart.add', 'started': 40000}}]}}",
+     "{'info': {'time': 100000}, 'actors': {'actors': ["
+     " {'actor': 'cart/1', 'waiting': 1, 'turn': {'method': 'cart.add', 'started': 41000}},"
+     " {'actor': 'cart/2', 'waiting': 0, 'turn': {'method': 'cart.add', 'started': 1}},"
+     " {'actor': 'cart/3', 'waiting': 9, 'turn': null}]}}"},
+    {"actors_deadlock", "",
+     "{'info': {'time': 1700000000000, 'actors': {'last_deadlock': 1699999401000}}}",
+     "{'info': {'time': 1700000000000, 'actors': {'last_deadlock': 1699999400000}}}"},
+    {"actors_unfolded", "", "{'info': {'store': {'unfolded': 262144}}}",
+     "{'info': {'store': {'unfolded': 262143}}}"},
     {"calls_refused", "",
      "{'before': {'info': {'uptime_ms': 1, 'tasks': {'refused': 1}}},"
      " 'info': {'uptime_ms': 2, 'tasks': {'refused': 2, 'calls': 1000000}}}",
