@@ -176,6 +176,12 @@
       "[actor: str, {tenant: str}]", "end the sleep of a stepped actor") \
     X(actor_drop, "actor.drop", GUARDED, STEERS, COUNTED, OWN, \
       "[actor: str, {tenant: str}]", "forget an actor, with its state and its mailbox") \
+    X(actor_remind, "actor.remind", GUARDED, SUBMITS, COUNTED, OWN, \
+      "[actor: str, name: str, method: str, [params], {in: duration, at, every: duration, " \
+      "tenant: str}]", \
+      "send an actor a message at a time, and again") \
+    X(actor_forget, "actor.forget", GUARDED, STEERS, COUNTED, OWN, \
+      "[actor: str, name: str, {tenant: str}]", "forget a reminder of an actor") \
     X(actor_types, "actor.types", GUARDED, USES, COUNTED, BARE, \
       "[]", "the types of actors, and their figures") \
     X(cluster_status, "cluster.status", GUARDED, USES, COUNTED, OWN, \

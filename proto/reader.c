@@ -1,4 +1,5 @@
 #include "proto/reader.h"
+#include "base/instant.h"
 #include "base/units.h"
 #include "proto/scanner.h"
 #include "proto/wire.h"
@@ -300,6 +301,25 @@ bool read_duration(struct reader *r, uint64_t *ns)
         return false;
     }
     *ns = v;
+    r->at = ahead.at;
+    return true;
+}
+
+bool read_moment(struct reader *r, uint64_t *unix_ns)
+{
+    const uint64_t ns_a_ms = 1000000;
+    struct reader ahead = *r;
+    struct span text;
+    uint64_t ms;
+
+    if (!read_uint(&ahead, &ms)) {
+        if (!read_text(&ahead, &text) || !instant_parse(text, unix_ns))
+            return false;
+    } else if (ms < UINT64_MAX / ns_a_ms - 1) {
+        *unix_ns = ms * ns_a_ms;
+    } else {
+        return false;
+    }
     r->at = ahead.at;
     return true;
 }

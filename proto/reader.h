@@ -43,6 +43,8 @@ bool read_any(struct reader *r, struct span *raw);  /* the next value, whole, as
 
 /* A number of milliseconds that is not negative, or "250ms"; a number of bytes, or "64k". */
 bool read_duration(struct reader *r, uint64_t *ns);
+/* Unix milliseconds, or RFC 3339; as Unix ns. */
+bool read_moment(struct reader *r, uint64_t *unix_ns);
 bool read_size(struct reader *r, uint64_t *bytes);
 
 /* Opens parameters: an array gives its elements, nil none, any other value itself as the only one.

@@ -75,6 +75,38 @@ void sim_tell_actor(struct sim_burst *b, uint32_t client)
     put_add(b, "actor.tell", below(2) ? STEADY : UNSTEADY, NULL);
 }
 
+static const char *reminder(void)
+{
+    static const char *const names[] = {"tea", "bill", "end"};
+    return names[below(sizeof names / sizeof *names)];
+}
+
+/* One that comes again is forgotten by a later deed, or with its actor. */
+void sim_remind_actor(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "actor.remind", below(2) ? STEADY : UNSTEADY, 4);
+    sim_put_text(&b->out, reminder());
+    sim_put_text(&b->out, "add");
+    sim_put_array(&b->out, 1);
+    sim_put_uint(&b->out, 1 + below(9));
+    bool again = below(4) == 0;
+    sim_put_map(&b->out, 1 + again);
+    sim_put_text(&b->out, "in");
+    sim_put_uint(&b->out, below(3000));
+    if (again) {
+        sim_put_text(&b->out, "every");
+        sim_put_uint(&b->out, 200 + below(3000));
+    }
+}
+
+void sim_forget_reminder(struct sim_burst *b, uint32_t client)
+{
+    (void)client;
+    put(b, "actor.forget", below(2) ? STEADY : UNSTEADY, 1);
+    sim_put_text(&b->out, reminder());
+}
+
 void sim_give(struct sim_burst *b, uint32_t client)
 {
     (void)client;

@@ -23,6 +23,8 @@ void sim_actor_types(struct sim_burst *b, uint32_t client);
 void sim_stop_actor(struct sim_burst *b, uint32_t client); /* one that nobody sends anything */
 void sim_start_actor(struct sim_burst *b, uint32_t client);
 void sim_wake_actor(struct sim_burst *b, uint32_t client);
+void sim_remind_actor(struct sim_burst *b, uint32_t client);
+void sim_forget_reminder(struct sim_burst *b, uint32_t client);
 void sim_drop_actor(struct sim_burst *b, uint32_t client);
 
 #endif

@@ -664,6 +664,8 @@ const struct sim_deed_row sim_deeds[] = {
     {"actor.start", sim_start_actor},
     {"actor.wake", sim_wake_actor},
     {"actor.drop", sim_drop_actor},
+    {"actor.remind", sim_remind_actor},
+    {"actor.forget", sim_forget_reminder},
     {"counter.add", NULL}, /* actor.call sends these */
     {"counter.give", NULL},
     {"counter.get", NULL},

@@ -41,6 +41,7 @@ static const uint8_t passings[METHOD_COUNT] = {
     [METHOD_actor_types] = PASS_READ,     [METHOD_actor_start] = PASS_ONCE,
     [METHOD_actor_stop] = PASS_ONCE,      [METHOD_actor_wake] = PASS_ONCE,
     [METHOD_actor_drop] = PASS_ONCE,      [METHOD_actor_watch] = PASS_READ,
+    [METHOD_actor_remind] = PASS_ONCE,    [METHOD_actor_forget] = PASS_ONCE,
 };
 
 enum passing passing_of(enum ergon_method method)

@@ -201,6 +201,46 @@ void serve_actor_drop(struct rpc_request *rq)
     serve_one(rq, &operation_actor_drop, NULL, false);
 }
 
+/* --- remind, forget --- */
+
+void serve_actor_remind(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_actor_remind, 1))
+        return;
+    job_spec_init(&jr.op->submission.specs[0]);
+    if (spec_read_reminder(&jr, &jr.op->submission.specs[0]))
+        job_request_send(&jr, false);
+    else
+        job_request_abort(&jr);
+}
+
+void serve_actor_forget(struct rpc_request *rq)
+{
+    struct job_request jr;
+
+    if (!job_request_begin(&jr, rq, &operation_actor_forget, 0))
+        return;
+    struct actor_arguments *a = &jr.op->actor;
+    const struct option options[] = {
+        {"tenant", option_name, &a->tenant, "its owner: the name of a tenant"}};
+    job_request_keep(&jr, &a->name);
+    job_request_keep(&jr, &a->tenant);
+    job_request_keep(&jr, &a->reminder);
+    bool good = jr.count >= 2 && jr.count <= 3 && option_name(&jr.r, &a->name) &&
+                option_name(&jr.r, &a->reminder) && is_actor(a->name);
+    if (!good)
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS,
+                   "actor.forget takes [actor, name, {tenant}]: an actor has a name TYPE/KEY, a "
+                   "reminder one of 1 to %d bytes of UTF-8 without U+0000",
+                   JOB_NAME_MAX);
+    if (good && (jr.count == 2 || rpc_read_options(rq, &jr.r, options, 1)))
+        job_request_send(&jr, false);
+    else
+        job_request_abort(&jr);
+}
+
 /* --- list --- */
 
 static bool read_stage(struct reader *r, void *out)

@@ -55,9 +55,9 @@ static size_t ids_max(const struct rpc_request *rq, uint32_t specs)
 static bool keep_message(struct job_request *jr, struct rpc_request *rq, uint32_t specs)
 {
     size_t in_list = specs == 1 ? 0 : specs;
-    size_t name = jr->op->cls == &operation_actor_call || jr->op->cls == &operation_actor_tell
-                      ? ACTOR_METHOD_MAX
-                      : 0;
+    bool to_actor = jr->op->cls == &operation_actor_call || jr->op->cls == &operation_actor_tell ||
+                    jr->op->cls == &operation_actor_remind;
+    size_t name = to_actor ? ACTOR_METHOD_MAX : 0;
     size_t fixed = in_list * sizeof(struct job_spec) + ids_max(rq, specs) * sizeof(uint64_t);
     struct operation *op = jr->op;
     bool stays = conn_take_message(rq->conn, rq->params, &op->message);

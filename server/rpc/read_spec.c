@@ -8,6 +8,7 @@
 #include "server/access/rights.h"
 #include "server/rpc/trail.h"
 #include "server/tasks/actor_offer.h"
+#include "server/tasks/reminder_times.h"
 #include "server/tasks/turn.h"
 
 void spec_defaults(const struct job_request *jr, struct job_spec *spec)
@@ -183,6 +184,42 @@ static bool name_method(struct job_request *jr, struct job_spec *spec, struct sp
     return true;
 }
 
+/* The actor and the method that it has are taken. */
+static bool take_names(struct job_request *jr, struct job_spec *spec, struct span to,
+                       struct span method)
+{
+    spec->actor = to;
+    if (utf8_is_name(to, ACTOR_NAME_MAX) && name_method(jr, spec, method))
+        return true;
+    return spec_refuse(jr, ERGON_E_BAD_PARAMS,
+                       "an actor has a name TYPE/KEY of at most %d bytes of UTF-8 without U+0000, "
+                       "and the method is named without its type: \"add\"",
+                       ACTOR_NAME_MAX);
+}
+
+bool spec_read_reminder(struct job_request *jr, struct job_spec *spec)
+{
+    struct span method, to;
+    struct reminder_times times = {0};
+    char error[200];
+    if (jr->count != 5 || !read_text(&jr->r, &to) || !read_text(&jr->r, &spec->reminder) ||
+        !read_text(&jr->r, &method) || !rpc_read_any(jr->rq, jr->params, &jr->r, &spec->params))
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS,
+                           "actor.remind takes [actor, name, method, [params], {in or at, every}]");
+    if (!utf8_is_name(spec->reminder, JOB_NAME_MAX))
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "the name of the reminder must be %s",
+                           JOB_EXPECTS_NAME);
+    if (!take_names(jr, spec, to, method) || !spec_may_run(jr, spec->method))
+        return false;
+    if (!reminder_times_read(&jr->r, &times, &spec->tenant, error, sizeof error))
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", error);
+    spec->delay = times.in;
+    spec->at = times.at;
+    spec->every = times.every;
+    address(spec);
+    return spec_may_share(jr, spec);
+}
+
 bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage,
                        uint32_t *turn)
 {
@@ -190,12 +227,8 @@ bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char
     if (jr->count < 2 || jr->count > 4 || !read_text(&jr->r, &to) || !read_text(&jr->r, &method) ||
         (jr->count > 2 && !rpc_read_any(jr->rq, jr->params, &jr->r, &spec->params)))
         return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", usage);
-    spec->actor = to;
-    if (!utf8_is_name(to, ACTOR_NAME_MAX) || !name_method(jr, spec, method))
-        return spec_refuse(jr, ERGON_E_BAD_PARAMS,
-                           "an actor has a name TYPE/KEY of at most %d bytes of UTF-8 without "
-                           "U+0000, and the method is named without its type: \"add\"",
-                           ACTOR_NAME_MAX);
+    if (!take_names(jr, spec, to, method))
+        return false;
     if (!spec_may_run(jr, spec->method) || (jr->count > 3 && !message_options(jr, spec, turn)))
         return false;
     if (spec->actor.at != to.at)

@@ -22,6 +22,9 @@ bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, co
 bool spec_read_message(struct job_request *jr, struct job_spec *spec, const char *usage,
                        uint32_t *turn);
 
+/* The same of [actor, name, method, [params], {in or at, every, tenant}]: a reminder. */
+bool spec_read_reminder(struct job_request *jr, struct job_spec *spec);
+
 /* Answers the request, and says which of several specs is wrong.  False, always. */
 bool spec_refuse(struct job_request *jr, enum ergon_error error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "base/instant.h"
 #include "base/utf8.h"
 #include "proto/job_options.h"
 #include "server/jobs/core/ids.h"
@@ -42,19 +41,9 @@ static bool read_positive(struct reader *r, void *out)
     return read_duration(r, ns) && *ns > 0;
 }
 
-/* Unix milliseconds, or RFC 3339. */
 bool option_moment(struct reader *r, void *out)
 {
-    uint64_t *at = out;
-    struct reader before = *r;
-    struct span text;
-    uint64_t ms;
-    if (read_within(r, 0, UINT64_MAX / AO_MS(1) - 1, &ms)) {
-        *at = ms * AO_MS(1);
-        return true;
-    }
-    *r = before;
-    return read_text(r, &text) && instant_parse(text, at);
+    return read_moment(r, out);
 }
 
 bool option_traceparent(struct reader *r, void *out)

@@ -31,7 +31,10 @@
         "params", TASK(BLOB, params)                                                               \
     }
 static const struct store_column submission_columns[] = {
-    SUBMISSION, {"actor", TASK(TEXT, actor), .since = 12, .about = "of a message: TYPE/KEY"}};
+    SUBMISSION,
+    {"actor", TASK(TEXT, actor), .since = 12, .about = "of a message: TYPE/KEY"},
+    {"reminder", TASK(TEXT, reminder), .since = 13, .about = "its name, within the actor"},
+    {"every_ns", TASK(U64, every), .since = 13, .about = "of a reminder that comes again"}};
 const struct store_table row_submissions = {
     .table = "submissions", .order = "id", COLUMNS(submission_columns)};
 static const struct store_column database_submission_columns[] = {SUBMISSION,

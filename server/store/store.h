@@ -64,9 +64,11 @@ const char *store_error_text(enum store_error e); /* what is wrong and what to d
 struct store_task {
     uint64_t id;
     struct span method, tenant;
-    struct span params; /* raw MessagePack */
-    struct span actor;  /* of a message: "type/key" */
-    uint64_t created;   /* Unix ns, as all that ends in _at */
+    struct span params;   /* raw MessagePack */
+    struct span actor;    /* of a message: "type/key" */
+    struct span reminder; /* its name, within the actor; empty: it is none */
+    uint64_t every;       /* of a reminder: ns; 0: it comes once */
+    uint64_t created;     /* Unix ns, as all that ends in _at */
     uint8_t durable;
     /* --- Options: only if it is said that it has them; else they are neither written nor read. */
     bool has_options;

@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "proto/options.h"
+#include "server/tasks/actor_offer.h"
 
 struct attempt_turn *turn_new(struct span actor, struct blob *state)
 {
@@ -107,10 +108,17 @@ const char *turn_send(struct attempt_turn *turn, const struct turn_message_parts
     return refused ? refused : turn_messages_add(&turn->changes.messages, parts);
 }
 
+const char *turn_remind(struct attempt_turn *turn, struct turn_message_parts *parts)
+{
+    parts->type = actor_type_of_name(turn->actor);
+    return turn_send(turn, parts);
+}
+
 /* --- As a map --- */
 
 struct changes_map {
-    struct span state, stop, tell, task; /* tell, task: raw */
+    struct span state, stop;
+    struct turn_messages_raw send;
     uint64_t schema;
     ao_time sleep;
     bool says_state, says_schema, says_sleep, says_stop, drop, wake;
@@ -198,8 +206,10 @@ bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, 
         {"sleep", read_sleep, &map, "a duration, or true: until it is woken"},
         {"wake", read_true, &map.wake, "true"},
         {"stop", read_stop, &map, "a text: why"},
-        {"tell", read_raw, &map.tell, "an array"},
-        {"task", read_raw, &map.task, "an array"},
+        {"tell", read_raw, &map.send.tell, "an array"},
+        {"task", read_raw, &map.send.task, "an array"},
+        {"remind", read_raw, &map.send.remind, "an array"},
+        {"forget", read_raw, &map.send.forget, "an array"},
     };
     turn_drop_changes(turn);
     if (!options_take(&r, options, sizeof options / sizeof *options, error, size))
@@ -207,11 +217,13 @@ bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, 
     if (!reader_at_end(&r))
         return refuse(turn, "something follows the changes", error, size);
     const char *wrong = take(turn, &map);
-    if (!wrong && map.tell.len + map.task.len > 0)
+    if (!wrong &&
+        map.send.tell.len + map.send.task.len + map.send.remind.len + map.send.forget.len > 0)
         wrong = refusal_of(turn);
     if (wrong)
         return refuse(turn, wrong, error, size);
-    bool sends = turn_messages_read(&turn->changes.messages, map.tell, map.task, error, size);
+    bool sends = turn_messages_read(&turn->changes.messages, &map.send,
+                                    actor_type_of_name(turn->actor), error, size);
     if (!sends)
         turn_drop_changes(turn);
     return sends;

@@ -67,10 +67,12 @@ const char *turn_wake(struct attempt_turn *turn);
 /* Bytes of `why` behind TURN_TEXT_MAX are cut off. */
 const char *turn_stop(struct attempt_turn *turn, struct span why);
 const char *turn_send(struct attempt_turn *turn, const struct turn_message_parts *parts);
+/* A reminder of the turn's actor; without a method: it is forgotten.  The parts' `type` is set. */
+const char *turn_remind(struct attempt_turn *turn, struct turn_message_parts *parts);
 
 /* The changes as a worker answers them: a nil, or a map of {state, schema, drop, sleep, wake,
- * stop, tell, task}.  False, and a text: they are none, or may not be; the turn has no changes
- * then. */
+ * stop, tell, task, remind, forget}.  False, and a text: they are none, or may not be; the turn has
+ * no changes then. */
 bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, size_t size);
 
 #endif

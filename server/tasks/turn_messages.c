@@ -6,7 +6,9 @@
 #include "base/utf8.h"
 #include "proto/envelope.h"
 #include "proto/reader.h"
+#include "proto/job_options.h"
 #include "server/tasks/actor_offer.h"
+#include "server/tasks/reminder_times.h"
 
 void turn_messages_drop(struct turn_messages *messages)
 {
@@ -18,6 +20,19 @@ void turn_messages_drop(struct turn_messages *messages)
 }
 
 /* --- One --- */
+
+static const char *fault_of_reminder(const struct turn_messages *all,
+                                     const struct turn_message_parts *p)
+{
+    if (!utf8_is_name(p->reminder, JOB_NAME_MAX))
+        return "a reminder has a name of 1 to 256 bytes of UTF-8 without U+0000";
+    for (const struct turn_message *m = all->first; m; m = m->next)
+        if (span_equal(m->reminder, p->reminder))
+            return "a turn puts or forgets a reminder once";
+    if (p->method.len > 0 && !utf8_is_name(p->method, ACTOR_METHOD_MAX - p->type.len - 1))
+        return "the name of the method is too long, or no UTF-8";
+    return NULL;
+}
 
 static const char *fault_of(const struct turn_message_parts *p, struct span type)
 {
@@ -46,9 +61,13 @@ static struct turn_message *make(const struct turn_message_parts *p, struct span
     uint8_t *at = (uint8_t *)(m + 1);
     if (!m)
         return NULL;
-    *m = (struct turn_message){.to = span_put(p->to, &at)};
+    *m = (struct turn_message){.to = span_put(p->to, &at),
+                               .reminder = span_put(p->reminder, &at),
+                               .in = p->in,
+                               .every = p->every,
+                               .at = p->at};
     m->method = span_of(at, p->method.len);
-    if (type.len > 0) {
+    if (type.len > 0 && p->method.len > 0) {
         m->method.len += type.len + 1;
         span_put(type, &at);
         *at++ = '.';
@@ -61,10 +80,11 @@ static struct turn_message *make(const struct turn_message_parts *p, struct span
 
 const char *turn_messages_add(struct turn_messages *all, const struct turn_message_parts *parts)
 {
-    struct span type = actor_type_of_name(parts->to);
-    size_t bytes = parts->to.len + type.len + 1 + parts->method.len + parts->params.len + 1 +
-                   parts->options.len;
-    const char *wrong = fault_of(parts, type);
+    bool is_reminder = parts->type.len > 0;
+    struct span type = is_reminder ? parts->type : actor_type_of_name(parts->to);
+    size_t bytes = parts->to.len + parts->reminder.len + type.len + 1 + parts->method.len +
+                   parts->params.len + 1 + parts->options.len;
+    const char *wrong = is_reminder ? fault_of_reminder(all, parts) : fault_of(parts, type);
     if (!wrong)
         wrong = room_for(all, bytes);
     if (wrong)
@@ -80,6 +100,12 @@ const char *turn_messages_add(struct turn_messages *all, const struct turn_messa
 }
 
 /* --- As arrays --- */
+
+struct reading {
+    struct turn_messages *all;
+    struct span type; /* of the actor */
+    char text[160];
+};
 
 static bool is_options(struct span raw)
 {
@@ -101,26 +127,68 @@ static const char *read_one(struct turn_messages *all, struct reader *r, bool te
     return turn_messages_add(all, &p);
 }
 
-static bool read_all(struct turn_messages *all, struct span raw, bool tells, char *error,
+static const char *read_tell(struct reading *to, struct reader *r)
+{
+    return read_one(to->all, r, true);
+}
+
+static const char *read_task(struct reading *to, struct reader *r)
+{
+    return read_one(to->all, r, false);
+}
+
+static const char *read_remind(struct reading *to, struct reader *r)
+{
+    struct turn_message_parts p = {.type = to->type};
+    struct reminder_times times;
+    struct span raw;
+    uint32_t count;
+    if (!read_array(r, &count) || count != 4 || !read_text(r, &p.reminder) ||
+        !read_text(r, &p.method) || p.method.len == 0 || !read_any(r, &p.params) ||
+        !read_any(r, &raw))
+        return "expected [name, method, [params], {in or at, every}]";
+    struct reader options = reader_of(raw);
+    if (!reminder_times_read(&options, &times, NULL, to->text, sizeof to->text))
+        return to->text;
+    p.in = times.in;
+    p.at = times.at;
+    p.every = times.every;
+    return turn_messages_add(to->all, &p);
+}
+
+static const char *read_forget(struct reading *to, struct reader *r)
+{
+    struct turn_message_parts p = {.type = to->type};
+    return read_text(r, &p.reminder) ? turn_messages_add(to->all, &p)
+                                     : "expected the name of a reminder";
+}
+
+static bool read_all(struct reading *to, const char *name, struct span raw,
+                     const char *(*read)(struct reading *to, struct reader *r), char *error,
                      size_t size)
 {
     struct reader r = reader_of(raw);
-    const char *wrong = NULL, *name = tells ? "tell" : "task";
+    const char *wrong = NULL;
     uint32_t count = 0;
     if (raw.len > 0 && !read_array(&r, &count)) {
-        snprintf(error, size, "option \"%s\" must be an array of arrays", name);
+        snprintf(error, size, "option \"%s\" must be an array%s", name,
+                 read == read_forget ? " of names" : " of arrays");
         return false;
     }
     for (uint32_t i = 0; i < count && !wrong; i++) {
-        wrong = read_one(all, &r, tells);
+        wrong = read(to, &r);
         if (wrong)
             snprintf(error, size, "`%s`, entry %u: %s", name, (unsigned)i + 1, wrong);
     }
     return !wrong;
 }
 
-bool turn_messages_read(struct turn_messages *all, struct span tells, struct span tasks,
-                        char *error, size_t size)
+bool turn_messages_read(struct turn_messages *all, const struct turn_messages_raw *raw,
+                        struct span type, char *error, size_t size)
 {
-    return read_all(all, tells, true, error, size) && read_all(all, tasks, false, error, size);
+    struct reading to = {.all = all, .type = type};
+    return read_all(&to, "tell", raw->tell, read_tell, error, size) &&
+           read_all(&to, "task", raw->task, read_task, error, size) &&
+           read_all(&to, "remind", raw->remind, read_remind, error, size) &&
+           read_all(&to, "forget", raw->forget, read_forget, error, size);
 }

@@ -1,5 +1,5 @@
-/* What a turn sends: messages to actors, and tasks.  They are gathered while it runs, and submitted
- * with its end, or not at all.
+/* What a turn sends: messages to actors, tasks, and reminders of its own actor.  They are gathered
+ * while it runs, and submitted with its end, or not at all.
  *
  * Thread: that of the owner of the turn.  Nothing here blocks. */
 #ifndef ERGON_TASKS_TURN_MESSAGES_H
@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <ergon/ao.h>
 
 #include "base/span.h"
 
@@ -19,10 +21,13 @@ enum {
 /* One of them; malloc'ed, with what its spans point to. */
 struct turn_message {
     struct turn_message *next;
-    struct span to;      /* "stats/carts"; empty: it is a task */
-    struct span method;  /* its full name: "stats.added" */
-    struct span params;  /* raw */
-    struct span options; /* a raw map or nil, which nobody has looked at; empty: none */
+    struct span to;       /* "stats/carts"; empty: it is a task, or a reminder */
+    struct span reminder; /* its name; empty: it is none */
+    ao_time in, every;    /* of a reminder; 0: not said */
+    uint64_t at;          /* likewise: Unix ns */
+    struct span method;   /* its full name: "stats.added"; empty: the reminder is forgotten */
+    struct span params;   /* raw */
+    struct span options;  /* a raw map or nil, which nobody has looked at; empty: none */
 };
 
 /* In the order in which they are to be submitted. */
@@ -33,19 +38,30 @@ struct turn_messages {
 
 /* What a message is made of.  Borrowed. */
 struct turn_message_parts {
-    struct span to;     /* empty: it is a task */
-    struct span method; /* of a message without its type: "added" */
-    struct span params; /* one raw value; empty: none */
+    struct span to;       /* empty: it is a task, or a reminder */
+    struct span reminder; /* its name; empty: it is none */
+    struct span type;     /* of a reminder: that of its actor */
+    ao_time in, every;    /* of a reminder; 0: not said */
+    uint64_t at;          /* likewise: Unix ns */
+    struct span method;   /* of a message without its type: "added"; empty: see above */
+    struct span params;   /* one raw value; empty: none */
     struct span options;
 };
 
 /* Adds one.  NULL; or a constant text that says why there is none. */
 const char *turn_messages_add(struct turn_messages *all, const struct turn_message_parts *parts);
 
-/* Adds those of raw arrays, which were read as one value each: `tell`, of [to, method, params,
- * options], and `task`, of [method, params, options].  False, and a text that names the message. */
-bool turn_messages_read(struct turn_messages *all, struct span tells, struct span tasks,
-                        char *error, size_t size);
+/* The raw arrays of the changes; empty: not given. */
+struct turn_messages_raw {
+    struct span tell;   /* of [to, method, params, options] */
+    struct span task;   /* of [method, params, options] */
+    struct span remind; /* of [name, method, params, {in or at, every}] */
+    struct span forget; /* of names */
+};
+/* Adds those of raw arrays, which were read as one value each, of an actor of this type.  False,
+ * and a text that names the message. */
+bool turn_messages_read(struct turn_messages *all, const struct turn_messages_raw *raw,
+                        struct span type, char *error, size_t size);
 
 void turn_messages_drop(struct turn_messages *messages); /* there are none any more */
 

@@ -381,6 +381,20 @@ def a_message_waits_at_an_actor(w):
     w.ids.append(w.call("actor.tell", "counter/a", "add", [1], {"keep": "9h"})["id"])
 
 
+@deed("actor.remind")
+def an_actor_has_reminders(w):
+    w.ids.append(w.call("actor.remind", "counter/b", "far", "add", [1], {"in": "9h", "every": "7h"})["id"])
+    w.call("actor.remind", "counter/b", "near", "add", [1], {"in": "8h"})
+    w.ids.append(w.call("actor.remind", "counter/b", "near", "add", [1], {"in": "9h"})["id"])
+
+
+@deed("actor.forget")
+def a_reminder_is_forgotten(w):
+    w.call("actor.remind", "counter/b", "gone", "add", [1], {"in": "9h"})
+    w.call("actor.forget", "counter/b", "gone")
+    w.written()
+
+
 @deed("actor.start")
 def an_actor_is_started(w):
     w.call("actor.stop", "counter/b")

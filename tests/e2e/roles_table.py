@@ -92,6 +92,8 @@ ROWS = {
     "actor.stop": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"]}], HIDDEN, REACHING),
     "actor.start": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"]}], HIDDEN, REACHING),
     "actor.drop": (GUARDED, lambda o: ["counter/roles", {"tenant": o["tenant"]}], HIDDEN, REACHING),
+    "actor.remind": (GUARDED, lambda o: ["counter/roles", "r", "add", [0], {"in": "1h", "tenant": o["tenant"]}], DENIED, NAMED),
+    "actor.forget": (GUARDED, lambda o: ["counter/roles", "r", {"tenant": o["tenant"]}], HIDDEN, REACHING),
     "actor.types": (GUARDED, lambda o: [], NONE, NEVER),
     "event.set": (GUARDED, lambda o: ["k-roles"], NONE, NEVER),
     "event.wait": (GUARDED, lambda o: ["k-roles", {"timeout": 0}], NONE, NEVER),

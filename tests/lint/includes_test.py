@@ -109,7 +109,7 @@ ALSO = {
 # the folder named here may.
 REQUESTS = {f"server/workers/{name}": "server/rpc" for name in (
     "methods.c", "workers.h", "worker_answer.c", "worker_events.h", "worker_link.c", "worker_list.[ch]", "worker_port.c", "worker_types.c", "worker_watch.c")}
-REQUESTS |= {f"server/jobs/{name}": "server/jobs" for name in ("*/operations.[ch]", "actors/listing.c", "actors/views.c", "feed/feed_readers.[ch]")}
+REQUESTS |= {f"server/jobs/{name}": "server/jobs" for name in ("*/operations.[ch]", "actors/listing.c", "actors/views.c", "actors/*_operations.[ch]", "feed/feed_readers.[ch]")}
 OUTSIDE = ("include/", "examples/", "server/modules/")  # compiled by strangers, or as theirs: base/ is not for them
 PRIVATE = {"server/net/stream/tls_private.h": "server/net/stream/tls*.c"}  # so that no OpenSSL gets out through it
 NEVER = {

@@ -112,7 +112,7 @@ READS = ("task_get task_wait task_watch task_list task_events task_explain queue
          "sem_explain")
 CRONS = "cron_put cron_list cron_delete cron_pause cron_resume cron_run"  # unit/jobs/crons_carried
 ACTORS = ("actor_call actor_tell actor_get actor_list actor_explain actor_start actor_stop actor_wake actor_drop "
-          "actor_watch actor_types")  # they are in memory only
+          "actor_watch actor_remind actor_forget actor_types")  # they are in memory only
 ENDS = "task_call"  # its task is in memory only, and ends with its connection
 
 

@@ -40,9 +40,9 @@ static size_t copy_spans(struct span **spans, unsigned count, uint8_t *to)
 
 static size_t copy_fixed(struct store_task *t, uint8_t *to)
 {
-    struct span *spans[] = {&t->method,    &t->tenant,      &t->key,        &t->coalesce,
-                            &t->limit_key, &t->rate_key,    &t->params,     &t->after,
-                            &t->after_any, &t->traceparent, &t->tracestate, &t->actor};
+    struct span *spans[] = {&t->method,     &t->tenant, &t->key,     &t->coalesce,  &t->limit_key,
+                            &t->rate_key,   &t->params, &t->after,   &t->after_any, &t->traceparent,
+                            &t->tracestate, &t->actor,  &t->reminder};
     return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 
@@ -103,6 +103,8 @@ static bool submit_anew(struct memory_row *row, const struct store_task *t)
     now.tenant = row->task.tenant;
     now.params = row->task.params;
     now.actor = row->task.actor;
+    now.reminder = row->task.reminder;
+    now.every = row->task.every;
     now.created = row->task.created;
     void *block = malloc(copy_fixed(&now, NULL) + 1);
     if (!block)

@@ -207,7 +207,7 @@ static bool is_used(const struct actor *a, const struct actor_more *more)
 
 bool actor_is_there(const struct actor *a)
 {
-    return a && (a->version > 0 || (a->more && is_used(a, a->more)));
+    return a && (a->version > 0 || a->reminded || (a->more && is_used(a, a->more)));
 }
 
 /* It can leave memory, as soon as it has been so for long enough. */

@@ -104,6 +104,7 @@ struct actor {
     uint32_t weighed;        /* bytes for which it counts, as `charge` says */
     bool idle : 1;
     bool failed : 1;    /* it has an entry in `failures` */
+    bool reminded : 1;  /* it has one in `reminders` */
     uint8_t charge : 2; /* enum actor_charge */
     uint8_t residence;  /* enum actor_residence */
     bool unsaved;       /* durable: its row is not as it is */
@@ -133,6 +134,7 @@ struct actors {
     bool of_modules;          /* modules offer types: these need no rows */
     LIST_HEAD(, actor_more) again;
     struct hash_table failures;                       /* of actors: failures.c */
+    struct hash_table reminders;                      /* jobs, by their actors: reminders.c */
     struct supervision_report *reports, *last_report; /* that are to be sent to supervisors */
     uint64_t fixed_bytes;                             /* of those in memory that cannot leave it */
     const struct attempt_turn *settled; /* whose outcome is counted, until it has returned */

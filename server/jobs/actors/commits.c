@@ -18,6 +18,8 @@ struct actor_write {
     struct attempt_turn *turn; /* of a turn */
     struct job **sent;         /* by a turn: jobs that are held (journal.h); malloc'ed */
     uint32_t sent_count;
+    struct withdrawn gone;   /* reminders that a turn forgets */
+    uint32_t gone_rows;      /* of these in the group that is under way */
     struct actor_act act;    /* of an act; of a turn `stopped` */
     struct blob *state;      /* a reference: what the row under way points into; NULL */
     enum store_error failed; /* how its last row came back; STORE_OK: none did */
@@ -41,6 +43,7 @@ static void write_free(struct actor_write *w)
         return;
     turn_free(w->turn);
     free(w->sent);
+    free(w->gone.ids);
     free(w->act.stopped);
     blob_unref(w->state);
     free(w);
@@ -154,7 +157,7 @@ bool commits_wants(const struct actor *a, const struct turn_changes *c, const st
     bool wants = changes_row(a, c);
     for (uint32_t i = 0; i < sent->count; i++)
         wants |= is_held(&sent->made[i]);
-    return wants && actor_is_durable(a);
+    return (wants || sent->gone.count > 0) && actor_is_durable(a);
 }
 
 static void turn_back(struct jobs *jobs, struct store_op *group);
@@ -210,7 +213,8 @@ static struct store_op *group_new(struct actor *a, struct actor_write *w, write_
     if (!group)
         return NULL;
     group->owner = a;
-    if (!add_sent(a, w, group) || (changes_row(a, &w->turn->changes) && !add_row(a, w, group))) {
+    if (!add_sent(a, w, group) || !reminders_write(a, &w->gone, w->job, group, &w->gone_rows) ||
+        (changes_row(a, &w->turn->changes) && !add_row(a, w, group))) {
         undo_group(a, group);
         return NULL;
     }
@@ -257,8 +261,11 @@ static struct actor_write *write_of_turn(struct job *job, struct attempt_turn *t
     return NULL;
 }
 
-static void hold(struct actor *a, struct actor_write *w, const struct outbox *sent)
+/* The write has what was withdrawn from now on. */
+static void hold(struct actor *a, struct actor_write *w, struct outbox *sent)
 {
+    w->gone = sent->gone;
+    sent->gone = (struct withdrawn){0};
     for (uint32_t i = 0; i < sent->count; i++)
         if (is_held(&sent->made[i])) {
             journal_hold(jobs_of_actor(a), sent->made[i].job);
@@ -267,8 +274,9 @@ static void hold(struct actor *a, struct actor_write *w, const struct outbox *se
 }
 
 enum message_verdict commits_begin(struct actor *a, struct job *job, struct attempt_turn *turn,
-                                   const struct outbox *sent, struct refusal *why)
+                                   struct outbox *sent, struct refusal *why)
 {
+    bool moves = reminders_moves(job);
     struct message *m = job_message(job);
     struct actor_write *w = write_of_turn(job, turn, sent);
     assert(!a->more->turn);
@@ -281,13 +289,16 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
     a->more->turn = w;
     if (m->is_step) {
         job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
+    } else if (moves) {
+        m->writes = true; /* its row says when it comes again */
+        job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else {
         m->writes = true;
         job_end(scheduler_of(a), job, JOB_DONE, NULL, NULL);
     }
     if (!has_row(job) && !a->more->act)
         push_alone(a);
-    return m->is_step ? MESSAGE_GOES_ON : MESSAGE_ENDS;
+    return m->is_step || moves ? MESSAGE_GOES_ON : MESSAGE_ENDS;
 }
 
 enum message_write commits_group(struct actor *a, struct job *job, struct store_op **group)
@@ -319,10 +330,11 @@ void commits_leave(struct actor *a, const struct job *job)
         a->more->turn->job = NULL;
 }
 
-/* What it sent will not be written. */
+/* What it sent will not be written, nor what it forgets. */
 static void let_go(struct actor *a, enum store_error error)
 {
     struct actor_write *w = a->more->turn;
+    reminders_restore(a, &w->gone);
     for (uint32_t i = 0; i < w->sent_count; i++)
         journal_let_go(jobs_of_actor(a), w->sent[i], error);
     w->sent_count = 0;
@@ -355,6 +367,7 @@ static void go_on(struct actor *a)
 
 /* --- A turn that is on disk --- */
 
+/* Of a step, or of a reminder that comes again. */
 static void step_goes_on(struct actor *a, struct job *job, struct turn_changes *c)
 {
     if (mailbox_apply(a, job, c) == MESSAGE_ENDS)
@@ -366,6 +379,7 @@ static void turn_taken(struct actor *a)
     struct actor_write *w = a->more->turn;
     struct turn_changes *c = &w->turn->changes;
     struct job *job = w->job;
+    reminders_confirm(a, &w->gone, job);
     if (job)
         job_message(job)->writes = false;
     w->job = NULL;
@@ -373,9 +387,10 @@ static void turn_taken(struct actor *a)
         actor_stop_as(a, w->act.stopped, table_wall(scheduler_of(a)->table));
         w->act.stopped = NULL;
     }
-    if (job && job_message(job)->is_step && job_is(job, JOB_ENDING))
+    bool goes_on = job && (job_message(job)->is_step || job_reminder(job));
+    if (goes_on && job_is(job, JOB_ENDING) && job->ending == JOB_CANCELLED)
         job = NULL; /* it was cancelled meanwhile */
-    if (job && job_message(job)->is_step) {
+    if (job && !job_is(job, JOB_ENDING)) {
         a->more->turn = NULL; /* so that it may join again */
         step_goes_on(a, job, c);
         write_free(w);
@@ -406,8 +421,12 @@ static void message_failed(struct actor *a, struct job *job, enum store_error er
     } else if (error == STORE_REFUSED) {
         let_go(a, error);
         turn_ends(a);
-        end_failed(a, job, error);
         job_message(job)->refused = true;
+        if (job_is(job, JOB_ENDING))
+            end_failed(a, job, error);
+        else
+            outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED,
+                           error_name(ERGON_E_STORE), store_error_text(error), (struct span){0});
     } /* else its row is written again, with all of this */
 }
 
@@ -454,7 +473,7 @@ static void turn_back(struct jobs *jobs, struct store_op *group)
     struct actor_write *w = a->more->turn;
     bool has_actor = changes_row(a, &w->turn->changes);
     a->jobs++; /* it stays meanwhile */
-    struct store_op *rest = members_back(jobs, group, w->sent_count + has_actor);
+    struct store_op *rest = members_back(jobs, group, w->sent_count + w->gone_rows + has_actor);
     write_back(a, w, group->error);
     if (group->error == STORE_OK)
         turn_taken(a);

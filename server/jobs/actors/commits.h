@@ -15,9 +15,10 @@
  * The changes of a turn, the jobs that it sent (outbox.h) and the end of its message are one group
  * of the store, which the journal pushes.  When it is back, the changes become the actor's first
  * (mailbox_apply()), then the end of the message is saved; so callers and the next turn see both
- * (EFFECT_ENDED), and what was sent goes on.  Where the message has no row, as of a call, the group
- * is pushed without it, and the job is JOB_ENDING until then.  A step does not end: it is QUEUED,
- * reason commit, until then.
+ * (EFFECT_ENDED), and what was sent goes on.  A reminder that comes again does not end: its row
+ * says when, and it is QUEUED, reason commit, until then.  Where the message has no row, as of a
+ * call, the group is pushed without it, and the job is JOB_ENDING until then.  A step does not end:
+ * it is QUEUED, reason commit, until then.
  *
  * A write that fails leaves the actor as it was.  A message with a row stays JOB_ENDING until it is
  * written, and a step QUEUED, reason store: their turns do not run again.  A call without a row
@@ -39,7 +40,7 @@ bool commits_wants(const struct actor *a, const struct turn_changes *c, const st
 /* The turn of this message ended well, and `commits_wants`: takes the turn over, and holds what was
  * sent.  ENDS: the job is to end, and does so when that is written. */
 enum message_verdict commits_begin(struct actor *a, struct job *job, struct attempt_turn *turn,
-                                   const struct outbox *sent, struct refusal *why);
+                                   struct outbox *sent, struct refusal *why);
 /* message_hooks: `writes`, `writes_alone`. */
 enum message_write commits_group(struct actor *a, struct job *job, struct store_op **group);
 void commits_alone(struct actor *a, struct job *job);

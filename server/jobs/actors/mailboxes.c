@@ -8,6 +8,7 @@
 
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/failures.h"
+#include "server/jobs/actors/reminders.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
@@ -82,7 +83,12 @@ enum message_verdict mailbox_apply(struct actor *a, struct job *job, struct turn
     take_state(a, c);
     if (!job || !job_message(job)->is_step) {
         steps_change(a, c);
-        return MESSAGE_ENDS;
+        if (!job || !reminders_moves(job))
+            return MESSAGE_ENDS;
+        actor_leave(a, job);
+        mailbox_go_on(a);
+        reminders_again(a, job);
+        return MESSAGE_GOES_ON;
     }
     if (a->more->stopped || job->attempt >= STEP_ATTEMPTS)
         return MESSAGE_ENDS;
@@ -249,6 +255,7 @@ void actor_drop(struct actor *a)
     actor_set_state(a, NULL, 0);
     failures_forget(a);
     a->version = 0;
+    reminders_forget_all(a);
     steps_stop(a);
     if (a->more) {
         unstop(a);

@@ -16,7 +16,7 @@ bool mailbox_wait(struct actor *a, struct job *job, enum job_reason reason);
 /* Nobody has its turn: the next message has. */
 void mailbox_go_on(struct actor *a);
 /* What a turn has changed becomes the actor's; NULL: its job has ended by itself.  GOES_ON: of a
- * step, which was sent on. */
+ * step, or a reminder that comes again, which was sent on. */
 enum message_verdict mailbox_apply(struct actor *a, struct job *job, struct turn_changes *c);
 /* Its state is here: what waited for that goes on. */
 void mailbox_loaded(struct actor *a);

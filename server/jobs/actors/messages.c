@@ -12,10 +12,12 @@
 #include "server/jobs/actors/loads.h"
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/outbox.h"
+#include "server/jobs/actors/reminders.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/life/outcome.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/tasks/registry.h"
@@ -155,6 +157,18 @@ static enum ergon_error check_room(const struct actor *a, const struct job *job,
     return ERGON_OK;
 }
 
+static enum ergon_error take_reminder(struct actor *a, struct job *job, char *text, size_t size)
+{
+    if (!reminders_full(a, job_reminder_name(job))) {
+        reminders_name(a, job);
+        return ERGON_OK;
+    }
+    return REFUSE(ERGON_E_BAD_PARAMS,
+                  "\"%.*s\" has %d reminders, which is as many as there may be; forget one, or put "
+                  "one of a name that it has",
+                  SHOWN(actor_name(a)), REMINDERS_MAX);
+}
+
 /* What it is by its actor and its method. */
 static void belong(struct job *job, struct actor *a, unsigned is)
 {
@@ -211,7 +225,11 @@ static enum ergon_error made(void *arg, struct job *job, const struct job_spec *
     bool fits = job_message(job)->reads || job_message(job)->is_step || job->due > 0;
     if (!fits || job->due > 0)
         wrong = check_size(a, job, text, size);
-    return fits || wrong != ERGON_OK ? wrong : check_room(a, job, text, size);
+    if (wrong == ERGON_OK && !fits)
+        wrong = check_room(a, job, text, size);
+    if (wrong == ERGON_OK && job_reminder(job))
+        wrong = take_reminder(a, job, text, size);
+    return wrong;
 }
 
 static void forgotten(void *arg, struct job *job)
@@ -227,6 +245,7 @@ static void forgotten(void *arg, struct job *job)
     if (!a)
         return;
     commits_leave(a, job);
+    reminders_unname(a, job);
     a->jobs--;
     actor_settle(a);
 }
@@ -261,6 +280,8 @@ static void resumes(void *arg, struct job *job, bool begun)
     struct message *m = message_of(job);
     struct actor_more *more = m->is_step || (begun && !m->reads) ? actor_more(m->actor) : NULL;
     (void)arg;
+    if (m->is_reminder)
+        reminders_recovered(m->actor, job);
     if (!more)
         return;
     if (m->is_step && !more->step)
@@ -307,12 +328,28 @@ static bool joins_read(struct actor *a, struct job *job)
     return false;
 }
 
+/* It is due now.  False: it waits until it is forgotten, or not. */
+static bool fires(struct actor *a, struct job *job)
+{
+    ao_time now = table_now(scheduler_of(a)->table);
+    if (job_message(job)->withdrawn) {
+        job_set_state(scheduler_of(a)->table, job, JOB_WAITING, JOB_WHY_COMMIT);
+        return false;
+    }
+    if (!job_message(job)->placed)
+        job_reminder(job)->fired = job->due > 0 && job->due < now ? job->due : now;
+    reminders_name_again(a, job);
+    return true;
+}
+
 static bool joins(void *arg, struct job *job)
 {
     struct message *m = message_of(job);
     struct actor *a = m->actor;
     struct actor_more *more;
     (void)arg;
+    if (m->is_reminder && !fires(a, job))
+        return false;
     if (m->reads)
         return joins_read(a, job);
     if (!(more = actor_more(a))) {
@@ -349,8 +386,11 @@ static void ended(void *arg, struct job *job)
     struct message *m = message_of(job);
     struct actor *a = m->actor;
     (void)arg;
-    if (!a->more)
+    reminders_unname(a, job);
+    if (!a->more) {
+        actor_settle(a);
         return;
+    }
     commits_leave(a, job);
     if (m->is_step && a->more->step == job && !steps_ended(a, job) &&
         actor_stop(a, span_text("its step was cancelled")) && actor_is_durable(a))
@@ -359,6 +399,25 @@ static void ended(void *arg, struct job *job)
     actor_leave(a, job);
     mailbox_go_on(a);
     actor_settle(a);
+}
+
+/* A reminder that comes again does so however its turn ends. */
+static bool gives_up(void *arg, struct job *job, const char *code, const char *error)
+{
+    struct message *m = message_of(job);
+    struct actor *a = m->actor;
+    (void)arg;
+    if (!reminders_moves(job))
+        return false;
+    job_set_error(scheduler_of(a), job, code, error);
+    loss_forget(job);
+    supervision_failed(a, job);
+    actor_leave(a, job);
+    mailbox_go_on(a);
+    reminders_plan(a, job);
+    reminders_again(a, job);
+    actor_settle(a);
+    return true;
 }
 
 /* --- Turns --- */
@@ -438,15 +497,19 @@ static bool has_room(const struct actor *a, const struct turn_changes *c, struct
 
 /* Takes the changes; what the turn sends was submitted before. */
 static enum message_verdict take(struct actor *a, struct job *job, struct attempt_turn *turn,
-                                 const struct outbox *sent, struct refusal *why)
+                                 struct outbox *sent, struct refusal *why)
 {
     struct turn_changes *c = &turn->changes;
+    if (reminders_moves(job))
+        reminders_plan(a, job);
     if (commits_wants(a, c, sent))
         return commits_begin(a, job, turn, sent, why);
-    if (!c->stops || actor_stop(a, span_text(c->stop)))
-        return mailbox_apply(a, job, c);
-    refusal_set(why, ERGON_E_MEMORY, "there is no memory to stop it");
-    return MESSAGE_BAD;
+    if (c->stops && !actor_stop(a, span_text(c->stop))) {
+        refusal_set(why, ERGON_E_MEMORY, "there is no memory to stop it");
+        return MESSAGE_BAD;
+    }
+    reminders_confirm(a, &sent->gone, job);
+    return mailbox_apply(a, job, c);
 }
 
 static enum message_verdict take_all(struct job *job, struct attempt_turn *turn,
@@ -455,10 +518,14 @@ static enum message_verdict take_all(struct job *job, struct attempt_turn *turn,
     struct message *m = message_of(job);
     struct actor *a = m->actor;
     struct outbox sent;
+    if (m->reads && reminders_moves(job)) {
+        reminders_plan(a, job);
+        reminders_again(a, job);
+        return MESSAGE_GOES_ON;
+    }
     if (m->reads)
         return MESSAGE_ENDS;
-    if (!has_room(a, &turn->changes, why) ||
-        !outbox_send(&sent, a, job, &turn->changes.messages, why))
+    if (!has_room(a, &turn->changes, why) || !outbox_send(&sent, a, job, &turn->changes, why))
         return MESSAGE_BAD;
     enum message_verdict verdict = take(a, job, turn, &sent, why);
     if (verdict == MESSAGE_BAD)
@@ -500,6 +567,7 @@ void messages_hook(struct actors *actors)
                                                                     .undone = undone,
                                                                     .takes = takes,
                                                                     .writes = writes,
+                                                                    .gives_up = gives_up,
                                                                     .writes_alone = writes_alone,
                                                                     .recovered = recovered,
                                                                     .resumes = resumes,

@@ -13,6 +13,7 @@
 #include "server/jobs/actors/loads.h"
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/failures.h"
+#include "server/jobs/actors/reminders.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
 #include "server/jobs/actors/views.h"
@@ -91,6 +92,27 @@ static void pack_state(struct pack *p, const struct operation *op, const struct 
     pack_key_bool(p, "state_hidden", a->state && !sees);
 }
 
+/* Also those whose turn runs, or whose time has come. */
+static void pack_reminders(struct jobs *jobs, struct pack *p, const struct actor *a)
+{
+    uint32_t count = 0;
+    char id[ID_TEXT_SIZE];
+    for (struct job *job = NULL; (job = reminders_next(a, job));)
+        count++;
+    jobs_worked(jobs, VIEW_WORK * (size_t)count);
+    pack_str(p, "reminders");
+    pack_array(p, count);
+    for (struct job *job = NULL; (job = reminders_next(a, job));) {
+        bool waits = job->state == JOB_DELAYED && job->due != AO_NEVER;
+        pack_map(p, 5);
+        pack_key_span(p, "name", job_reminder_name(job));
+        pack_key_str(p, "id", id_text(job->id, id));
+        pack_key_span(p, "method", job->queue->name);
+        view_ms(p, "due", waits ? table_wall_of(jobs_table(jobs), job->due) : 0);
+        view_ms(p, "every", job_reminder(job)->every);
+    }
+}
+
 static void serve_get(struct jobs *jobs, struct operation *op)
 {
     struct actor *a = find(jobs, op);
@@ -98,8 +120,9 @@ static void serve_get(struct jobs *jobs, struct operation *op)
     if (!a)
         return;
     pack_init(p);
-    pack_map(p, ACTOR_VIEW_PAIRS + (op->actor.with_state ? 2u : 0));
+    pack_map(p, ACTOR_VIEW_PAIRS + 1 + (op->actor.with_state ? 2u : 0));
     pack(jobs, p, a);
+    pack_reminders(jobs, p, a);
     if (op->actor.with_state)
         pack_state(p, op, a);
     operation_finish(op);
@@ -127,7 +150,9 @@ static void explain_sleep(const struct actor *a, struct explanation *e)
     ao_time next = actor_next(a);
     e->reason = "sleep";
     snprintf(e->text, sizeof e->text, "%.*s sleeps %s", (int)a->name_len, (const char *)a->name,
-             next == 0          ? "until a message comes"
+             next == 0 && reminders_due(a) > 0
+                 ? "until its next reminder is due, or a message comes"
+             : next == 0        ? "until a message comes"
              : next == AO_NEVER ? "until a message comes, or actor.wake"
                                 : "until its next step is due, or a message comes, or actor.wake");
 }
@@ -494,6 +519,7 @@ static bool init(struct jobs *jobs, char *error, size_t size)
     actors->jobs = jobs;
     hash_table_init(&actors->by_name);
     hash_table_init(&actors->failures);
+    hash_table_init(&actors->reminders);
     messages_hook(actors);
     return actor_types_init(actors, error, size);
 }
@@ -518,6 +544,7 @@ static void fini(struct jobs *jobs)
     }
     hash_table_fini(&actors->by_name);
     failures_fini(actors);
+    hash_table_fini(&actors->reminders); /* the jobs have them */
     supervision_fini(actors);
     actor_types_fini(actors);
     free(actors);

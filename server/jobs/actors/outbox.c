@@ -14,8 +14,16 @@ enum { SEND_WORK = 20 /* of each; see jobs_worked() */ };
 /* Everything of it that its options do not say. */
 static struct job_spec spec_of(const struct actor *a, const struct turn_message *m)
 {
-    return (struct job_spec){JOB_SPEC_DEFAULTS, .method = m->method, .params = m->params,
-                             .tenant = a->tenant->name, .actor = m->to};
+    struct job_spec spec = {JOB_SPEC_DEFAULTS, .method = m->method, .params = m->params,
+                            .tenant = a->tenant->name, .actor = m->to};
+    if (m->reminder.len == 0)
+        return spec;
+    spec.actor = actor_name(a);
+    spec.reminder = m->reminder;
+    spec.delay = m->in;
+    spec.at = m->at;
+    spec.every = m->every;
+    return spec;
 }
 
 static void set_durable(const struct jobs *jobs, struct job_spec *spec, bool is_durable)
@@ -62,16 +70,44 @@ static bool submit(struct actor *a, const struct job *job, const struct turn_mes
     struct job_spec spec = spec_of(a, m);
     if (!read_options(a, m, &spec, why))
         return false;
-    set_trace(a, job, &spec);
+    if (spec.reminder.len == 0) /* a reminder begins a trace of its own */
+        set_trace(a, job, &spec);
     why->error = job_submit(a->type->actors->jobs, &spec, NULL, out, why->text, sizeof why->text);
+    if (why->error == ERGON_E_BAD_PARAMS && spec.reminder.len > 0)
+        why->error = ERGON_E_BAD_CHANGES;
     return why->error == ERGON_OK;
+}
+
+static bool withdraw(struct outbox *sent, struct actor *a, struct span name, struct refusal *why)
+{
+    return reminders_withdraw(a, name, &sent->gone) ||
+           refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
+}
+
+/* Of what the actor has so far, in place of which others may come. */
+static bool withdraw_all(struct outbox *sent, struct actor *a, const struct turn_changes *c,
+                         struct refusal *why)
+{
+    if (c->drops && !c->state)
+        return withdraw(sent, a, (struct span){0}, why);
+    for (const struct turn_message *m = c->messages.first; m; m = m->next)
+        if (m->reminder.len > 0 && !withdraw(sent, a, m->reminder, why))
+            return false;
+    return true;
+}
+
+static bool is_forget(const struct turn_message *m)
+{
+    return m->reminder.len > 0 && m->method.len == 0;
 }
 
 /* Which of them it was, before what is wrong with it. */
 static void name_it(const struct turn_message *m, struct refusal *why)
 {
     char text[sizeof why->text];
-    struct span to = m->to.len > 0 ? m->to : span_text("a task");
+    struct span to = m->to.len > 0         ? m->to
+                     : m->reminder.len > 0 ? m->reminder
+                                           : span_text("a task");
     int len = snprintf(text, sizeof text, "%.*s for %.*s, which the turn sends, is refused: %s",
                        (int)utf8_cut(m->method, 40).len, (const char *)m->method.at,
                        (int)utf8_cut(to, 60).len, (const char *)to.at, why->text);
@@ -80,22 +116,33 @@ static void name_it(const struct turn_message *m, struct refusal *why)
 }
 
 bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
-                 const struct turn_messages *messages, struct refusal *why)
+                 const struct turn_changes *changes, struct refusal *why)
 {
+    const struct turn_messages *messages = &changes->messages;
     *sent = (struct outbox){0};
+    if (!withdraw_all(sent, a, changes, why)) {
+        outbox_take_back(sent, a, why->text);
+        return false;
+    }
     if (messages->count == 0)
         return true;
     sent->made = calloc(messages->count, sizeof *sent->made);
-    if (!sent->made)
+    if (!sent->made) {
+        outbox_take_back(sent, a, error_meaning(ERGON_E_MEMORY));
         return refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
+    }
     jobs_worked(a->type->actors->jobs, SEND_WORK * (size_t)messages->count);
-    for (const struct turn_message *m = messages->first; m; m = m->next, sent->count++)
+    for (const struct turn_message *m = messages->first; m; m = m->next) {
+        if (is_forget(m))
+            continue;
         if (!submit(a, job, m, &sent->made[sent->count], why)) {
             name_it(m, why);
             outbox_take_back(sent, a, why->text);
             outbox_free(sent);
             return false;
         }
+        sent->count++;
+    }
     return true;
 }
 
@@ -103,10 +150,12 @@ void outbox_take_back(struct outbox *sent, struct actor *a, const char *why)
 {
     while (sent->count > 0)
         job_unsubmit(a->type->actors->jobs, &sent->made[--sent->count], why);
+    reminders_restore(a, &sent->gone);
 }
 
 void outbox_free(struct outbox *sent)
 {
     free(sent->made);
+    free(sent->gone.ids);
     *sent = (struct outbox){0};
 }

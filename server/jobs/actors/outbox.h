@@ -1,4 +1,5 @@
-/* What a turn sends, as jobs: messages to actors and tasks, all of them or none.
+/* What a turn sends, as jobs: messages to actors, tasks and reminders of its own actor, all of them
+ * or none; and the reminders that it forgets or replaces (reminders.h).
  *
  * They are submitted as the turn ends well, in their order, before the actor gets its new state: so
  * a message that is refused fails the turn, with the code and the text of the refusal.  Of the
@@ -13,19 +14,20 @@
 #ifndef ERGON_JOBS_OUTBOX_H
 #define ERGON_JOBS_OUTBOX_H
 
-#include "server/jobs/actors/actors.h"
+#include "server/jobs/actors/reminders.h"
 #include "server/jobs/life/submit.h"
 
 /* What was submitted, in order. */
 struct outbox {
     struct submitted *made; /* malloc'ed; NULL: nothing */
     uint32_t count;
+    struct withdrawn gone;
 };
 
 /* Of the turn of this job of the actor.  False, and `why`: nothing was sent, and there is nothing
  * to free. */
 bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
-                 const struct turn_messages *messages, struct refusal *why);
+                 const struct turn_changes *changes, struct refusal *why);
 /* In the same step: none of it was sent.  It is freed as else. */
 void outbox_take_back(struct outbox *sent, struct actor *a, const char *why);
 void outbox_free(struct outbox *sent);

@@ -35,9 +35,7 @@ static bool is_answer(const char *code)
 
 static bool is_failure(const struct job *job)
 {
-    bool failed = job->state == JOB_FAILED || job->state == JOB_DEAD;
-    return failed && job->attempt > 0 && !job_message(job)->reads && job->end &&
-           !is_answer(job->end->code);
+    return job->attempt > 0 && !job_message(job)->reads && job->end && !is_answer(job->end->code);
 }
 
 /* Without memory it goes on. */
@@ -101,6 +99,12 @@ static void report(struct actor *a, const struct job *job, bool stopped)
 }
 
 void supervision_ended(struct actor *a, const struct job *job)
+{
+    if (job->state == JOB_FAILED || job->state == JOB_DEAD)
+        supervision_failed(a, job);
+}
+
+void supervision_failed(struct actor *a, const struct job *job)
 {
     const struct actor_policy *policy = &a->type->policy;
     if (!is_failure(job))

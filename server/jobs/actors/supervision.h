@@ -14,6 +14,8 @@
 /* The message has ended, and still has its place.  The actor may be stopped by this, or have no
  * state.  Its supervisor gets `failed [actor, method, error, stopped]` soon. */
 void supervision_ended(struct actor *a, const struct job *job);
+/* The same of one that has failed for good, and goes on. */
+void supervision_failed(struct actor *a, const struct job *job);
 /* Sends what supervisors are to get, as far as there is time.  True: nothing is left.  One that is
  * refused is logged. */
 bool supervision_send(struct actors *actors);

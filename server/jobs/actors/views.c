@@ -2,6 +2,7 @@
 
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/failures.h"
+#include "server/jobs/actors/reminders.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/sched/out.h"
@@ -76,8 +77,12 @@ static void pack_turn(struct jobs *jobs, struct pack *p, const struct actor *a)
 
 static void pack_next(struct jobs *jobs, struct pack *p, const struct actor *a)
 {
-    ao_time next = a ? actor_next(a) : 0;
+    ao_time next = a ? actor_next(a) : 0, due = a ? reminders_due(a) : 0;
     bool timed = next > 0 && next != AO_NEVER;
+    if (due > 0 && due != AO_NEVER && (!timed || due < next)) {
+        next = due;
+        timed = true;
+    }
     view_ms(p, "next", timed ? table_wall_of(jobs_table(jobs), next) : 0);
 }
 

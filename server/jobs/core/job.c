@@ -101,8 +101,9 @@ static size_t body_bytes(uint32_t len)
 
 size_t job_bytes(const struct job *job)
 {
-    return sizeof *job + (job->is_message ? JOB_BODY_STEP : 0) + body_bytes(job->body_len) +
-           more_bytes(job->more) + end_bytes(job->end) + history_bytes(job);
+    return sizeof *job + (size_t)(job_tail(job) - (const uint8_t *)(job + 1)) +
+           body_bytes(job->body_len) + more_bytes(job->more) + end_bytes(job->end) +
+           history_bytes(job);
 }
 
 void job_more_set(struct job_more *more, const struct job_spec *spec)

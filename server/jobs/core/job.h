@@ -231,7 +231,7 @@ struct job {
 enum {
     JOB_BODY_STEP = 32,
     JOB_BODY_IN_PLACE = 512,
-    JOB_CELLS = JOB_BODY_IN_PLACE / JOB_BODY_STEP + 2 /* a message has a step more */
+    JOB_CELLS = JOB_BODY_IN_PLACE / JOB_BODY_STEP + 3 /* a message has a step more, or two */
 };
 
 /* The kind of cell for a job with such a body behind it. */

@@ -25,7 +25,9 @@ struct job_spec {
     struct span tenant;         /* empty: the principal, or "" for anybody */
     struct span key;
     struct span coalesce;
-    struct span actor; /* "type/key": it is a message to that actor */
+    struct span actor;    /* "type/key": it is a message to that actor */
+    struct span reminder; /* its name, within the actor; empty: it is none */
+    ao_time every;        /* of a reminder; 0: it comes once */
     struct span limit_key;
     struct span rate_key;
     const uint64_t *after, *after_any; /* ids */

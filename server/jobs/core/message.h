@@ -21,18 +21,31 @@ struct message {
     struct job_policy *policy;  /* its type's; a job with extras has a policy of its own */
     bool placed;                /* it has a place in the mailbox */
     bool reads;                 /* it goes through no mailbox */
-    bool is_step;               /* nobody sent it */
     bool calls;                 /* somebody waits for its result */
     bool given;                 /* the newest of `turns` is of an attempt that may be undone */
     bool writes;                /* its last turn has changes that are not on disk yet */
     bool refused;               /* the store refused them: its row is written without them */
+    bool is_step : 1;           /* nobody sent it */
+    bool is_reminder : 1;       /* struct reminder is behind it */
+    bool is_named : 1;          /* of a reminder: it is found by its name */
+    bool withdrawn : 1;         /* of a reminder: a turn forgets it, which is not on disk yet */
 };
 _Static_assert(sizeof(struct message) <= JOB_BODY_STEP, "job_tail() is behind it");
+
+/* What a reminder has beside; its name is behind its parameters. */
+struct reminder {
+    struct hash_link by_actor; /* first; while `is_named` */
+    ao_time every;             /* ns from one time to the next; 0: it comes once */
+    ao_time fired;             /* when it was due last; 0: never */
+};
+_Static_assert(sizeof(struct reminder) <= JOB_BODY_STEP, "job_tail() is behind it");
 
 /* Where a body that is in the job's cell begins. */
 static inline uint8_t *job_tail(const struct job *job)
 {
-    return (uint8_t *)(uintptr_t)(job + 1) + (job->is_message ? JOB_BODY_STEP : 0);
+    const struct message *m = (const struct message *)(const void *)(job + 1);
+    size_t steps = job->is_message ? 1u + m->is_reminder : 0;
+    return (uint8_t *)(uintptr_t)(job + 1) + steps * JOB_BODY_STEP;
 }
 
 /* NULL: it is no message. */
@@ -43,14 +56,30 @@ static inline struct message *job_message(const struct job *job)
 
 /* Why a message waits behind others: `actor`, or `stopped`. */
 enum job_reason message_reason(const struct job *job);
+/* NULL: it is no reminder. */
+static inline struct reminder *job_reminder(const struct job *job)
+{
+    struct message *m = job_message(job);
+    return m && m->is_reminder ? (struct reminder *)(uintptr_t)((uint8_t *)m + JOB_BODY_STEP)
+                               : NULL;
+}
+
+/* Empty: it is no reminder. */
+static inline struct span job_reminder_name(const struct job *job)
+{
+    return job_reminder(job) ? span_of(job->body + job->params_len, job->body_len - job->params_len)
+                             : (struct span){0};
+}
 
 /* The name of the actor of a message, which lasts as long as that. */
 struct span message_actor(const struct job *job);
 
-/* A step: of its attempts only those are noted that failed. */
+/* A job that runs again and again: a step, or a reminder with `every`.  Of its attempts only those
+ * are noted that failed. */
 static inline bool job_is_quiet(const struct job *job)
 {
-    return job->is_message && job_message(job)->is_step;
+    const struct reminder *r = job_reminder(job);
+    return job->is_message && (job_message(job)->is_step || (r && r->every > 0));
 }
 
 /* What became of the changes of an attempt that ended well. */
@@ -90,6 +119,8 @@ struct message_hooks {
     enum message_write (*writes)(void *arg, struct job *job, struct store_op **group);
     /* `writes`, and its row is lost: the job ends when its changes are on disk. */
     void (*writes_alone)(void *arg, struct job *job);
+    /* It has failed for good, by this error, and its history says so.  True: it goes on. */
+    bool (*gives_up)(void *arg, struct job *job, const char *code, const char *error);
     /* An attempt has returned, whether it counts or not, and was settled. */
     void (*back)(void *arg, struct job *job, struct attempt_turn *turn);
     /* Everybody may see that it has ended. */

@@ -90,24 +90,33 @@ ao_time table_time_after(struct job_table *table, ao_time duration)
 
 /* --- The memory of a job --- */
 
-/* The kind of cell, whose first step behind the job is a message's own. */
-static uint32_t cells_of(bool is_message, size_t in_place)
+/* The steps behind the job that are a message's own, and a reminder's. */
+static uint32_t own_steps(const struct job *job)
 {
-    return job_cells(in_place) + is_message;
+    return (uint32_t)(job_tail(job) - (const uint8_t *)(job + 1)) / JOB_BODY_STEP;
+}
+
+static struct slab *cells_of(struct job_table *table, uint32_t own, size_t in_place)
+{
+    return &table->cells[job_cells(in_place) + own];
 }
 
 /* A body of a usual size is behind the job, in one cell. */
-static struct job *make(struct job_table *table, size_t body, bool is_message)
+static struct job *make(struct job_table *table, size_t body, const struct job_spec *spec)
 {
     bool in_place = body <= JOB_BODY_IN_PLACE;
-    struct slab *cells = &table->cells[cells_of(is_message, in_place ? body : 0)];
+    bool is_message = spec->actor.len > 0, is_reminder = spec->reminder.len > 0;
+    struct slab *cells = cells_of(table, (uint32_t)is_message + is_reminder, in_place ? body : 0);
     struct job *job = slab_take(cells);
+    assert(is_message || !is_reminder);
     if (!job)
         return NULL;
     *job = (struct job){.is_message = is_message};
-    job->body = in_place ? job_tail(job) : malloc(body);
     if (is_message)
-        *job_message(job) = (struct message){0};
+        *job_message(job) = (struct message){.is_reminder = is_reminder};
+    if (is_reminder)
+        *job_reminder(job) = (struct reminder){.every = spec->every};
+    job->body = in_place ? job_tail(job) : malloc(body);
     if (job->body)
         return job;
     slab_give(cells, job);
@@ -120,7 +129,7 @@ static void let_go(struct job_table *table, struct job *job)
     ao_fini(&job->timer);
     if (!in_place)
         free(job->body);
-    slab_give(&table->cells[cells_of(job->is_message, in_place ? job->body_len : 0)], job);
+    slab_give(cells_of(table, own_steps(job), in_place ? job->body_len : 0), job);
 }
 
 void job_timer_retired(struct ao *timer)
@@ -133,7 +142,7 @@ void job_timer_retired(struct ao *timer)
 
 static bool takes_message(const struct job_spec *spec)
 {
-    return spec->message && spec->message->at;
+    return spec->message && spec->message->at && spec->reminder.len == 0;
 }
 
 /* All spans of the spec stay where they are. */
@@ -158,9 +167,10 @@ static void give_up_message(struct job *job)
 
 static void copy_params(struct job *job, const struct job_spec *spec, size_t names)
 {
+    uint8_t *at = job->body;
     job->body_len = (uint32_t)(spec->params.len + names);
-    if (spec->params.len > 0)
-        memcpy(job->body, spec->params.at, spec->params.len);
+    span_put(spec->params, &at);
+    span_put(spec->reminder, &at); /* it has no other names */
 }
 
 static bool wants_more(const struct job_spec *spec)
@@ -259,8 +269,9 @@ static void fill(struct job_table *table, struct job *job, const struct job_spec
 struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64_t id)
 {
     bool stays = takes_message(spec);
-    size_t names = spec->key.len + spec->coalesce.len;
-    struct job *job = make(table, stays ? 0 : spec->params.len + names, spec->actor.len > 0);
+    size_t names = spec->key.len + spec->coalesce.len + spec->reminder.len;
+    assert(spec->reminder.len == 0 || names == spec->reminder.len);
+    struct job *job = make(table, stays ? 0 : spec->params.len + names, spec);
     if (!job)
         return NULL;
     ao_init(&job->timer, table->timer_class, table->activator);

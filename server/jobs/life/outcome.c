@@ -81,13 +81,21 @@ static void go_on(struct scheduler *s, struct job *job)
     job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_LOST);
 }
 
+/* It has failed for good. */
+static void give_up(struct scheduler *s, struct job *job, enum job_state state, const char *code,
+                    const char *text)
+{
+    if (!job->is_message || !s->messages.gives_up(s->messages.arg, job, code, text))
+        job_end(s, job, state, code, text);
+}
+
 static void die(struct scheduler *s, struct job *job, const char *why)
 {
     char text[JOB_TEXT_MAX];
     snprintf(text, sizeof text,
              "%u workers were lost one after another while they had it; the last: %s",
              job->more->lost, why);
-    job_end(s, job, JOB_DEAD, error_name(ERGON_E_WORKER_LOST), text);
+    give_up(s, job, JOB_DEAD, error_name(ERGON_E_WORKER_LOST), text);
 }
 
 /* While the server stops, workers are lost because of that; and what was never sent brought nobody
@@ -184,9 +192,9 @@ void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, c
     job->failures += job->failures < JOB_COUNT_MAX;
     note_failure(s, job, what, line, traceback);
     if (job->retries == 0 || backoff_is_permanent(code)) {
-        job_end(s, job, JOB_FAILED, code, text);
+        give_up(s, job, JOB_FAILED, code, text);
     } else if (job->failures > job->retries) {
-        job_end(s, job, JOB_DEAD, code, text);
+        give_up(s, job, JOB_DEAD, code, text);
     } else {
         job_set_error(s, job, code, text);
         try_again(s, job);

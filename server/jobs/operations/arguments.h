@@ -176,10 +176,11 @@ struct event_arguments {
 
 /* operation_actor_get -> {actor, stage, ...}; _explain -> the same, {reason, text}; _start, _stop,
  * _wake, _drop -> {stage}; _watch -> {version, stage, state, state_hidden}, or {version, stage,
- * timeout: true} */
+ * timeout: true}; _forget -> was there such a reminder */
 struct actor_arguments {
     struct span name, tenant;   /* tenant empty: the caller's */
     struct span reason;         /* stop */
+    struct span reminder;       /* forget: its name */
     bool reset;                 /* start: with no state */
     bool with_state;            /* get */
     ao_time timeout;            /* watch: of the long poll; 0: none */

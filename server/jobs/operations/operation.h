@@ -114,8 +114,9 @@ struct operation_class {
  *   events         BAD_PARAMS: there is no feed, or the cursor is not from this server
  *   actor_tell, actor_call
  *                  the errors of task_submit, task_call
- *   actor_get, actor_explain, actor_start, actor_stop, actor_wake, actor_drop
- *                  NOT_FOUND
+ *   actor_remind   the errors of task_submit; NOT_FOUND
+ *   actor_get, actor_explain, actor_start, actor_stop, actor_wake, actor_drop,
+ *   actor_forget   NOT_FOUND
  *   actor_watch    NOT_FOUND (it may not be seen, or there is no such type), BUSY, STORE
  *   list, queue_list, queue_tenants, cron_list, sem_list, actor_list, actor_types, audit
  *                  none

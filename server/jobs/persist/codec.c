@@ -69,6 +69,8 @@ static void fill_fixed(const struct job *job, struct store_task *out)
     out->durable = job->durable;
     if (job->is_message)
         out->actor = message_actor(job);
+    out->reminder = job_reminder_name(job);
+    out->every = job_reminder(job) ? job_reminder(job)->every : 0;
     if (job_is(job, JOB_HARDENING)) {
         out->durable = job->more->hardens;
         out->rises = true;
@@ -311,6 +313,20 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
     return write;
 }
 
+struct store_op *codec_cancel(struct jobs *jobs, struct job *job, write_done *done)
+{
+    struct store_op *write = codec_write_new(jobs, STORE_CHANGE, end_size(job), done);
+    if (!write)
+        return NULL;
+    write->task.first_life = job->saved == JOB_SAVED_FIRST && job->pending == 0;
+    fill_changing(jobs, job, &write->task);
+    fill_end(job, &write->task, (char *)(write + 1));
+    write->task.result = (struct span){0}; /* it stays in the file */
+    fill_ran_by(jobs, job, write);
+    write->task.cancel_asked = 1;
+    return write;
+}
+
 /* --- What a row may hold --- */
 
 enum { JITTER_MAX = 100 };
@@ -378,6 +394,12 @@ const char *row_check_task(const struct store_task *row)
     const char *fault = row->actor.len > 0 ? row_check_message(row->actor, row->method) : NULL;
     if (fault)
         return fault;
+    if (row->reminder.len > 0 && (row->actor.len == 0 || row->key.len + row->coalesce.len > 0))
+        return "it is a reminder of no actor, or has another name besides";
+    if (row->reminder.len > JOB_NAME_MAX || row->every > CODEC_DUE_NEVER)
+        return "the name of the reminder is too long, or it never comes again";
+    if (row->reminder.len == 0 && row->every > 0)
+        return "it comes again, and is no reminder";
     if (!is_value(row->params))
         return "its parameters are no MessagePack";
     if (!is_value(row->result))

@@ -18,10 +18,6 @@ static inline uint64_t codec_duration(ao_time duration)
 
 /* Unix ns, in the column `due_at`: not before somebody acts; also after it was set back. */
 #define CODEC_DUE_NEVER ((uint64_t)INT64_MAX)
-static inline bool codec_due_is_never(uint64_t due_at)
-{
-    return due_at > CODEC_DUE_NEVER / 2;
-}
 
 void codec_init(struct jobs *jobs);
 void codec_fini(struct jobs *jobs); /* all writes have come back */
@@ -36,6 +32,10 @@ bool codec_is_anew(const struct job *job);
  * in the job, but for what may change while the write is on its way.  The job is counted as it is
  * now; the tag is what it was counted as before, should the write fail. */
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done);
+
+/* Changes the row of an open job, of which another write may be on its way, so that it is to be
+ * cancelled; the job does not know of that.  NULL without memory. */
+struct store_op *codec_cancel(struct jobs *jobs, struct job *job, write_done *done);
 
 /* An operation, zeroed, and `more` bytes behind it; NULL without memory. */
 struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t more,

@@ -102,10 +102,10 @@ static void push(struct jobs *jobs, struct job *job, const struct store_op *writ
         job_mark(job, JOB_DIRTY | JOB_REWRITE);
 }
 
-/* Does its turn change its actor, in one group with its end? */
+/* Does its turn change its actor, in one group with its end, or its next time? */
 static bool is_of_turn(const struct job *job)
 {
-    return job->is_message && job_message(job)->writes && job_is(job, JOB_ENDING);
+    return job->is_message && job_message(job)->writes;
 }
 
 /* The group of a turn's changes, to which the row of the job is to be added. */

@@ -228,6 +228,8 @@ static bool spec_of(const struct store_task *row, struct job_spec *spec)
     spec->params = row->params;
     spec->durable = row->durable;
     spec->actor = row->actor;
+    spec->reminder = row->reminder;
+    spec->every = row->every;
     return !row->has_options || take_options(row, spec);
 }
 
@@ -282,7 +284,7 @@ static bool take_losses(struct job *job, const struct store_task *row)
 
 static ao_time due_of(struct jobs *jobs, uint64_t due_at)
 {
-    if (codec_due_is_never(due_at))
+    if (due_at > CODEC_DUE_NEVER / 2)
         return AO_NEVER;
     return due_at ? table_time_of(jobs_table(jobs), due_at) : 0;
 }

@@ -43,7 +43,7 @@ static enum job_reason why_later(const struct job *job)
         return JOB_WHY_AGAIN;
     if (job->failures)
         return JOB_WHY_RETRY;
-    return job_is_quiet(job) ? JOB_WHY_SLEEP : JOB_WHY_DELAY;
+    return job->is_message && job_message(job)->is_step ? JOB_WHY_SLEEP : JOB_WHY_DELAY;
 }
 
 void job_schedule(struct scheduler *s, struct job *job, bool front)

@@ -174,7 +174,7 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 21u + job->is_message + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
+    pack_map(p, 21u + job->is_message + (job_reminder(job) ? 2u : 0) + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
                     (parts & VIEW_HISTORY ? 1 : 0) + (parts & VIEW_ATTEMPTS ? 1 : 0) +
                     contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
@@ -196,6 +196,10 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     pack_times(jobs, p, job);
     pack_progress(p, job->more);
     pack_error(p, job);
+    if (job_reminder(job)) {
+        pack_key_span(p, "reminder", job_reminder_name(job));
+        view_ms(p, "every", job_reminder(job)->every);
+    }
     if (failed)
         pack_key_str(p, "after_failed", id_text(failed->id, id));
     if (parts & VIEW_RESULT)

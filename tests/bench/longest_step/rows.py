@@ -1154,6 +1154,22 @@ def _(server):
     server.main.call("actor.wake", "counter/n 7")
 
 
+@row("actor.remind", "the last of 100")
+def _(server):
+    name = f"counter/{fresh()}"
+    server.main.call_all([("actor.remind", name, f"r {n}", "add", [1], {"in": "9h"}) for n in range(99)])
+    yield
+    server.main.call("actor.remind", name, "last", "add", [1], {"in": "9h"})
+
+
+@row("actor.forget", "one of 100")
+def _(server):
+    name = f"counter/{fresh()}"
+    server.main.call_all([("actor.remind", name, f"r {n}", "add", [1], {"in": "9h"}) for n in range(100)])
+    yield
+    server.main.call("actor.forget", name, "r 50")
+
+
 @row("actor.drop", "1000 messages wait")
 def _(server):
     name = f"counter/{fresh()}"

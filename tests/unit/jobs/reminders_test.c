@@ -1,0 +1,514 @@
+/* Reminders: messages with a time and a name, put from outside and by turns; in memory and on disk.
+ */
+#include "server/jobs/actors/mailboxes.h"
+#include "server/jobs/actors/reminders.h"
+#include "server/jobs/effects.h"
+#include "tests/support/jobs_actors.h"
+
+#define KEPT_TEST(name) JOBS_TEST(name, .stored = true, .quiet = true)
+
+static void offer_some(struct jobs_world *w, uint8_t durable)
+{
+    static const char *const methods[] = {"cart.add", "cart.read", NULL};
+    struct actor_policy policy = usual;
+    policy.durable = durable;
+    policy.backoff = policy.backoff_max = AO_S(1);
+    policy.retries = 1;
+    offer(w, "cart", &policy, methods);
+}
+
+static void commit(struct jobs_world *w)
+{
+    jobs_world_pass(w, AO_MS(3));
+}
+
+static void crash(struct jobs_world *w)
+{
+    jobs_world_crash(w);
+    offer_some(w, DURABLE_FSYNC);
+    commit(w);
+}
+
+static struct operation *put_at(struct jobs_world *w, const char *to, const char *name, ao_time in,
+                                ao_time every)
+{
+    static struct job_spec specs[256];
+    static unsigned next;
+    struct operation *op = world_operation(w, &operation_actor_remind);
+    struct job_spec *spec = &specs[next++ % 256];
+    *spec = TELL(to, "cart.add", .reminder = span_text(name), .delay = in, .every = every);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    return op;
+}
+
+static struct job *named(struct jobs_world *w, const char *name)
+{
+    const struct actor *a = actor_of(w, "cart/1");
+    return a ? reminders_find(a, span_text(name)) : NULL;
+}
+
+/* Its id. */
+static uint64_t put(struct jobs_world *w, const char *name, ao_time in, ao_time every)
+{
+    struct operation *op = put_at(w, "cart/1", name, in, every);
+    commit(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    return named(w, name)->id;
+}
+
+static bool forget(struct jobs_world *w, const char *name)
+{
+    struct operation *op = world_operation(w, &operation_actor_forget);
+    op->actor.name = span_text("cart/1");
+    op->actor.reminder = span_text(name);
+    world_give(w, op);
+    commit(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    return span_is(operation_result(op), "\xc3");
+}
+
+static struct attempt_turn *turn_of(struct jobs_world *w, uint64_t id)
+{
+    struct world_run *r = world_run_of(w, id);
+    assert_non_null(r);
+    return r->run.turn;
+}
+
+static void reminds(struct jobs_world *w, uint64_t id, const char *name, ao_time in, ao_time every)
+{
+    struct turn_message_parts parts = {
+        .reminder = span_text(name), .method = span_text("add"), .in = in, .every = every};
+    assert_null(turn_remind(turn_of(w, id), &parts));
+}
+
+static void forgets(struct jobs_world *w, uint64_t id, const char *name)
+{
+    struct turn_message_parts parts = {.reminder = span_text(name)};
+    assert_null(turn_remind(turn_of(w, id), &parts));
+}
+
+/* Its turn ends well, and is on disk. */
+static void done(struct jobs_world *w, uint64_t id, const char *state)
+{
+    answer(w, id, state);
+    commit(w);
+}
+
+static bool is_gone(struct jobs_world *w, uint64_t id)
+{
+    return world_job(w, id) == NULL;
+}
+
+static uint64_t tell(struct jobs_world *w)
+{
+    uint64_t id = jobs_world_submit(w, &TELL("cart/1", "cart.add"));
+    commit(w);
+    return id;
+}
+
+/* --- From outside --- */
+
+ACTOR_TEST(one_in_memory_fires_once)
+{
+    offer_some(w, ACTOR_DURABLE_NONE);
+    uint64_t a = put(w, "tea", AO_S(5), 0);
+    assert_int_equal(world_state(w, a), JOB_DELAYED);
+    jobs_world_pass(w, AO_S(4));
+    assert_false(is_out(w, a));
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, a));
+    answer(w, a, "\x01");
+    assert_null(named(w, "tea"));
+    has_state(w, "cart/1", "\x01", 1);
+    jobs_world_pass(w, AO_S(60));
+    assert_true(is_gone(w, a));
+    assert_false(forget(w, "tea"));
+}
+
+/* `idle` of the type is 5 minutes. */
+ACTOR_TEST(an_actor_in_memory_stays_while_it_has_one)
+{
+    offer_some(w, ACTOR_DURABLE_NONE);
+    answer(w, post(w, &TELL("cart/1", "cart.add")), "\x01");
+    put(w, "tea", AO_S(3600), 0);
+    jobs_world_pass(w, AO_S(1800));
+    has_state(w, "cart/1", "\x01", 1);
+    assert_true(forget(w, "tea"));
+    jobs_world_pass(w, AO_S(301));
+    assert_null(actor_of(w, "cart/1"));
+}
+
+KEPT_TEST(put_replaces_and_forget_forgets)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(5), 0), b = put(w, "tea", AO_S(9), 0);
+    jobs_world_pass(w, AO_MS(9));
+    assert_true(a != b && is_gone(w, a));
+    jobs_world_pass(w, AO_S(6));
+    assert_false(is_out(w, b));
+    assert_true(forget(w, "tea"));
+    assert_false(forget(w, "tea"));
+    jobs_world_pass(w, AO_MS(9));
+    assert_true(is_gone(w, b));
+    assert_null(actor_of(w, "cart/1"));
+    stage_balances(w);
+}
+
+KEPT_TEST(a_put_that_cannot_be_written_changes_nothing)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(60), 0);
+    w->store->error = STORE_FULL;
+    struct operation *op = put_at(w, "cart/1", "tea", AO_S(90), 0);
+    jobs_world_pass(w, AO_MS(50));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(5));
+    assert_int_equal(named(w, "tea")->id, a);
+    jobs_world_pass(w, AO_S(56));
+    assert_true(is_out(w, a));
+    stage_balances(w);
+}
+
+KEPT_TEST(one_that_runs_is_not_forgotten)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(1), 0);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, a));
+    assert_false(forget(w, "tea"));
+    done(w, a, "\x01");
+    has_state(w, "cart/1", "\x01", 1);
+}
+
+ACTOR_TEST(an_actor_has_a_hundred)
+{
+    char name[16], text[JOB_TEXT_MAX];
+    struct submitted made;
+    offer_some(w, ACTOR_DURABLE_NONE);
+    for (int n = 0; n < REMINDERS_MAX; n++) {
+        snprintf(name, sizeof name, "r%d", n);
+        put(w, name, AO_S(60), 0);
+    }
+    const struct job_spec more =
+        TELL("cart/1", "cart.add", .reminder = span_text("more"), .delay = AO_S(1));
+    assert_int_equal(world_submit(w, &more, &made, text, sizeof text), ERGON_E_BAD_PARAMS);
+    stage_holds(text, "has 100 reminders");
+    put(w, "r7", AO_S(90), 0);
+    assert_true(forget(w, "r8"));
+    put(w, "more", AO_S(90), 0);
+}
+
+/* --- Order --- */
+
+KEPT_TEST(they_join_the_mailbox_at_its_end_by_time_and_then_by_id)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t last = put(w, "c", AO_S(5), 0), first = put(w, "a", AO_S(2), 0);
+    uint64_t a = tell(w), b = tell(w);
+    jobs_world_pass(w, AO_S(9));
+    const uint64_t order[] = {a, b, first, last};
+    for (int n = 0; n < 4; n++) {
+        assert_true(is_out(w, order[n]));
+        done(w, order[n], NULL);
+    }
+}
+
+KEPT_TEST(what_was_due_before_a_crash_comes_in_its_order)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t late = put(w, "a", AO_S(5), 0), early = put(w, "b", AO_S(2), 0);
+    uint64_t far = put(w, "c", AO_S(3600), 0);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(9));
+    offer_some(w, DURABLE_FSYNC);
+    commit(w);
+    assert_true(is_out(w, early));
+    done(w, early, "\x01");
+    assert_true(is_out(w, late));
+    done(w, late, "\x02");
+    assert_int_equal(world_state(w, far), JOB_DELAYED);
+    assert_int_equal(named(w, "c")->id, far);
+    has_state(w, "cart/1", "\x02", 2);
+    stage_balances(w);
+}
+
+/* --- Again --- */
+
+KEPT_TEST(one_comes_again_and_moves_in_the_write_of_its_turn)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(10), AO_S(10));
+    jobs_world_pass(w, AO_S(10));
+    for (char n = 1; n <= 3; n++) {
+        char state[2] = {n, 0};
+        assert_true(is_out(w, a));
+        uint32_t commits = w->store->commits;
+        done(w, a, state);
+        assert_int_equal(w->store->commits, commits + 1);
+        assert_int_equal(world_state(w, a), JOB_DELAYED);
+        crash(w); /* nothing of it was left to be written */
+        assert_int_equal(world_state(w, a), JOB_DELAYED);
+        has_state(w, "cart/1", NULL, 0);
+        jobs_world_pass(w, AO_S(11));
+        assert_int_equal(turn_of(w, a)->version, (uint64_t)n);
+    }
+    assert_int_equal(named(w, "tea")->id, a);
+    stage_balances(w);
+}
+
+KEPT_TEST(a_turn_that_was_not_written_is_run_again)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(1), AO_S(10));
+    jobs_world_pass(w, AO_S(1));
+    answer(w, a, "\x01");
+    crash(w);
+    assert_true(is_out(w, a));
+    assert_int_equal(turn_of(w, a)->version, 0);
+    done(w, a, "\x02");
+    has_state(w, "cart/1", "\x02", 1);
+    assert_int_equal(world_state(w, a), JOB_DELAYED);
+}
+
+ACTOR_TEST(times_that_it_missed_come_as_one)
+{
+    offer_some(w, ACTOR_DURABLE_NONE);
+    uint64_t a = put(w, "tea", AO_S(10), AO_S(10));
+    jobs_world_pass(w, AO_S(10));
+    w->stubborn = true;
+    jobs_world_pass(w, AO_S(25));
+    answer(w, a, "\x01");
+    assert_int_equal(world_state(w, a), JOB_DELAYED);
+    jobs_world_pass(w, AO_S(4));
+    assert_false(is_out(w, a)); /* it keeps to its times */
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, a));
+    assert_int_equal(turn_of(w, a)->version, 1);
+}
+
+KEPT_TEST(one_that_fails_comes_again_and_its_history_says_so)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(10), AO_S(10));
+    jobs_world_pass(w, AO_S(10));
+    fail_it(w, a, "FAILED"); /* and is tried again, in its place */
+    uint64_t b = tell(w);
+    is_waiting(w, b, JOB_WHY_ACTOR);
+    jobs_world_pass(w, AO_S(1));
+    fail_it(w, a, "FAILED");
+    commit(w);
+    assert_int_equal(world_state(w, a), JOB_DELAYED);
+    assert_int_equal(world_job(w, a)->failures, 0);
+    assert_string_equal(world_job(w, a)->end->code, "FAILED");
+    done(w, b, NULL);
+    crash(w);
+    jobs_world_pass(w, AO_S(10));
+    done(w, a, "\x01");
+    has_state(w, "cart/1", "\x01", 1);
+    stage_balances(w);
+}
+
+KEPT_TEST(one_that_is_cancelled_while_its_turn_is_written_comes_no_more)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(1), AO_S(10));
+    jobs_world_pass(w, AO_S(1));
+    answer(w, a, "\x01");
+    assert_int_equal(world_reason(w, a), JOB_WHY_COMMIT);
+    assert_true(world_cancel(w, world_job(w, a)));
+    commit(w);
+    commit(w);
+    has_state(w, "cart/1", "\x01", 1);
+    assert_null(named(w, "tea"));
+    jobs_world_pass(w, AO_S(60));
+    assert_true(is_gone(w, a));
+    stage_balances(w);
+}
+
+KEPT_TEST(a_full_disk_holds_it_and_its_turn_is_not_run_again)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(1), AO_S(10));
+    jobs_world_pass(w, AO_S(1));
+    w->store->error = STORE_FULL;
+    answer(w, a, "\x01");
+    jobs_world_pass(w, AO_S(20));
+    assert_false(is_out(w, a));
+    has_state(w, "cart/1", NULL, 0);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    has_state(w, "cart/1", "\x01", 1);
+    stage_balances(w);
+}
+
+/* --- Of turns --- */
+
+KEPT_TEST(what_a_turn_puts_comes_with_its_write)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = tell(w);
+    reminds(w, a, "tea", AO_S(60), 0);
+    done(w, a, "\x01");
+    uint64_t b = named(w, "tea")->id;
+    crash(w);
+    assert_int_equal(named(w, "tea")->id, b);
+    jobs_world_pass(w, AO_S(60));
+    assert_true(is_out(w, b));
+}
+
+KEPT_TEST(a_turn_replaces_and_forgets_in_its_write)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t tea = put(w, "tea", AO_S(60), 0), milk = put(w, "milk", AO_S(60), AO_S(5));
+    uint64_t a = tell(w);
+    reminds(w, a, "tea", AO_S(90), 0);
+    forgets(w, a, "milk");
+    forgets(w, a, "none");
+    answer(w, a, NULL);
+    assert_int_equal(named(w, "milk")->id, milk); /* until it is on disk */
+    commit(w);
+    crash(w);
+    assert_null(named(w, "milk"));
+    assert_true(named(w, "tea")->id != tea);
+    jobs_world_pass(w, AO_S(80));
+    assert_true(is_gone(w, tea) && is_gone(w, milk));
+    assert_false(is_out(w, named(w, "tea")->id));
+    stage_balances(w);
+}
+
+KEPT_TEST(what_a_failed_write_forgot_is_there_again)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t tea = put(w, "tea", AO_S(2), 0), a = tell(w);
+    forgets(w, a, "tea");
+    reminds(w, a, "milk", AO_S(60), 0);
+    w->store->refuses_groups = true;
+    answer(w, a, "\x01");
+    jobs_world_pass(w, AO_S(3)); /* it was due meanwhile, or before */
+    w->store->refuses_groups = false;
+    assert_int_equal(world_state(w, a), JOB_FAILED);
+    assert_null(named(w, "milk"));
+    assert_true(is_out(w, tea));
+    done(w, tea, "\x02");
+    has_state(w, "cart/1", "\x02", 1);
+    stage_balances(w);
+}
+
+KEPT_TEST(a_crash_before_the_write_leaves_them)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t tea = put(w, "tea", AO_S(60), 0), a = tell(w);
+    forgets(w, a, "tea");
+    answer(w, a, "\x01");
+    crash(w);
+    assert_int_equal(named(w, "tea")->id, tea);
+    forgets(w, a, "tea"); /* it runs again */
+    done(w, a, "\x01");
+    assert_null(named(w, "tea"));
+}
+
+KEPT_TEST(a_reminder_puts_and_forgets_itself)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(1), AO_S(10));
+    jobs_world_pass(w, AO_S(1));
+    reminds(w, a, "tea", AO_S(3), AO_S(3));
+    done(w, a, "\x01");
+    uint64_t b = named(w, "tea")->id;
+    assert_true(b != a);
+    jobs_world_pass(w, AO_S(3));
+    assert_true(is_gone(w, a) && is_out(w, b));
+    forgets(w, b, "tea");
+    done(w, b, "\x02");
+    assert_null(named(w, "tea"));
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_gone(w, b));
+    stage_balances(w);
+}
+
+ACTOR_TEST(turns_of_actors_in_memory_put_and_forget)
+{
+    offer_some(w, ACTOR_DURABLE_NONE);
+    uint64_t tea = put(w, "tea", AO_S(60), 0), a = post(w, &TELL("cart/1", "cart.add"));
+    forgets(w, a, "tea");
+    reminds(w, a, "milk", AO_S(2), AO_S(2));
+    answer(w, a, NULL);
+    assert_true(is_gone(w, tea));
+    uint64_t milk = named(w, "milk")->id;
+    jobs_world_pass(w, AO_S(2));
+    answer(w, milk, "\x01");
+    jobs_world_pass(w, AO_S(2));
+    forgets(w, milk, "milk");
+    answer(w, milk, "\x02");
+    assert_null(named(w, "milk"));
+    has_state(w, "cart/1", "\x02", 2);
+}
+
+ACTOR_TEST(a_turn_that_is_refused_leaves_them_as_they_were)
+{
+    offer_some(w, ACTOR_DURABLE_NONE);
+    uint64_t tea = put(w, "tea", AO_S(60), 0), a = post(w, &TELL("cart/1", "cart.add"));
+    struct turn_message_parts parts = {
+        .reminder = span_text("milk"), .method = span_text("gone"), .in = AO_S(1)};
+    forgets(w, a, "tea");
+    assert_null(turn_remind(turn_of(w, a), &parts));
+    answer(w, a, "\x01");
+    assert_int_equal(named(w, "tea")->id, tea);
+    assert_null(named(w, "milk"));
+    has_state(w, "cart/1", NULL, 0);
+    jobs_world_pass(w, AO_S(60));
+    assert_true(is_out(w, tea));
+}
+
+KEPT_TEST(a_turn_that_drops_its_actor_forgets_them)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t tea = put(w, "tea", AO_S(60), 0), a = tell(w);
+    assert_null(turn_drop_state(turn_of(w, a)));
+    reminds(w, a, "milk", AO_S(60), 0);
+    done(w, a, NULL);
+    commit(w);
+    assert_true(is_gone(w, tea));
+    assert_non_null(named(w, "milk"));
+    stage_balances(w);
+}
+
+KEPT_TEST(a_drop_forgets_them)
+{
+    offer_some(w, DURABLE_FSYNC);
+    put(w, "tea", AO_S(60), 0);
+    put(w, "milk", AO_S(1), AO_S(1));
+    jobs_world_pass(w, AO_S(1));
+    struct operation *op = world_operation(w, &operation_actor_drop);
+    op->actor.name = span_text("cart/1");
+    world_give(w, op);
+    commit(w);
+    commit(w);
+    assert_true(world_answered(w, op));
+    jobs_world_pass(w, AO_S(5));
+    assert_null(actor_of(w, "cart/1"));
+    stage_balances(w);
+}
+
+KEPT_TEST(one_of_a_stopped_actor_waits)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(5), AO_S(5));
+    struct operation *op = world_operation(w, &operation_actor_stop);
+    op->actor.name = span_text("cart/1");
+    world_give(w, op);
+    commit(w);
+    assert_true(world_answered(w, op));
+    jobs_world_pass(w, AO_S(60));
+    is_waiting(w, a, JOB_WHY_STOPPED);
+    actor_start(actor_of(w, "cart/1"));
+    jobs_world_settle(w);
+    done(w, a, "\x01");
+    assert_int_equal(world_state(w, a), JOB_DELAYED);
+}
