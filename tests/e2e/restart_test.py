@@ -386,6 +386,7 @@ def an_actor_has_reminders(w):
     w.ids.append(w.call("actor.remind", "counter/b", "far", "add", [1], {"in": "9h", "every": "7h"})["id"])
     w.call("actor.remind", "counter/b", "near", "add", [1], {"in": "8h"})
     w.ids.append(w.call("actor.remind", "counter/b", "near", "add", [1], {"in": "9h"})["id"])
+    w.written()
 
 
 @deed("actor.forget")

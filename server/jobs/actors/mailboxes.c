@@ -78,17 +78,21 @@ static void take_state(struct actor *a, struct turn_changes *c)
     c->state = NULL;
 }
 
+/* A reminder that comes again. */
+static enum message_verdict move(struct actor *a, struct job *job)
+{
+    actor_leave(a, job);
+    mailbox_go_on(a);
+    reminders_again(a, job);
+    return MESSAGE_GOES_ON;
+}
+
 enum message_verdict mailbox_apply(struct actor *a, struct job *job, struct turn_changes *c)
 {
     take_state(a, c);
     if (!job || !job_message(job)->is_step) {
         steps_change(a, c);
-        if (!job || !reminders_moves(job))
-            return MESSAGE_ENDS;
-        actor_leave(a, job);
-        mailbox_go_on(a);
-        reminders_again(a, job);
-        return MESSAGE_GOES_ON;
+        return job && reminders_moves(job) ? move(a, job) : MESSAGE_ENDS;
     }
     if (a->more->stopped || job->attempt >= STEP_ATTEMPTS)
         return MESSAGE_ENDS;

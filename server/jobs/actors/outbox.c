@@ -115,35 +115,33 @@ static void name_it(const struct turn_message *m, struct refusal *why)
         refusal_set(why, why->error, text);
 }
 
-bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
-                 const struct turn_changes *changes, struct refusal *why)
+static bool submit_all(struct outbox *sent, struct actor *a, const struct job *job,
+                       const struct turn_messages *messages, struct refusal *why)
 {
-    const struct turn_messages *messages = &changes->messages;
-    *sent = (struct outbox){0};
-    if (!withdraw_all(sent, a, changes, why)) {
-        outbox_take_back(sent, a, why->text);
-        return false;
-    }
-    if (messages->count == 0)
-        return true;
-    sent->made = calloc(messages->count, sizeof *sent->made);
-    if (!sent->made) {
-        outbox_take_back(sent, a, error_meaning(ERGON_E_MEMORY));
+    if (messages->count > 0 && !(sent->made = calloc(messages->count, sizeof *sent->made)))
         return refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
-    }
     jobs_worked(a->type->actors->jobs, SEND_WORK * (size_t)messages->count);
     for (const struct turn_message *m = messages->first; m; m = m->next) {
         if (is_forget(m))
             continue;
         if (!submit(a, job, m, &sent->made[sent->count], why)) {
             name_it(m, why);
-            outbox_take_back(sent, a, why->text);
-            outbox_free(sent);
             return false;
         }
         sent->count++;
     }
     return true;
+}
+
+bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
+                 const struct turn_changes *changes, struct refusal *why)
+{
+    *sent = (struct outbox){0};
+    if (withdraw_all(sent, a, changes, why) && submit_all(sent, a, job, &changes->messages, why))
+        return true;
+    outbox_take_back(sent, a, why->text);
+    outbox_free(sent);
+    return false;
 }
 
 void outbox_take_back(struct outbox *sent, struct actor *a, const char *why)

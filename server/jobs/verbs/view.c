@@ -174,9 +174,9 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 21u + job->is_message + (job_reminder(job) ? 2u : 0) + (failed != NULL) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
-                    (parts & VIEW_HISTORY ? 1 : 0) + (parts & VIEW_ATTEMPTS ? 1 : 0) +
-                    contents_pairs(parts));
+    pack_map(p, 21u + job->is_message + (job_reminder(job) ? 2u : 0) + (failed != NULL) +
+                    (parts & VIEW_RESULT ? 2u + hidden : 0) + (parts & VIEW_HISTORY ? 1 : 0) +
+                    (parts & VIEW_ATTEMPTS ? 1 : 0) + contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
