@@ -993,6 +993,7 @@ class Actors(PageTest):
         self.open("actors")
         self.b.until(lambda: self.names() == names[:100], "the first hundred, by name")
         self.b.sees("10 k", self.row("counter"))  # of the types
+        self.b.sees("10 k", "nav [data-view=actors]")
         for page in 1, 2:
             self.b.click("Next", ".pager")
             self.b.until(lambda: self.names() == names[100 * page:100 * page + 100], "the next hundred")
@@ -1038,7 +1039,14 @@ class Actors(PageTest):
         self.b.sees(bad, ".events a.id")
         self.client.call("actor.call", "ticker/t", "start", [2, "1h"])
         harness.eventually(lambda: self.actor("ticker/t")["next"], "it sleeps")
+        self.client.call("actor.remind", "ticker/t", BAD, "start", [2, "1h"], {"in": "2h", "every": "1h"})
         self.open("actor/ticker%2Ft")
+        self.b.sees("ticker.start", self.row(BAD))
+        self.b.sees("in ", self.row(BAD))
+        self.b.click("Forget", self.row(BAD))
+        self.b.agree()
+        self.told(" is forgotten.")
+        self.assertEqual(self.actor("ticker/t")["reminders"], [])
         self.b.click("Wake", ".heading")
         self.told("ticker/t is ")
         harness.eventually(lambda: self.actor("ticker/t")["state"][0] == 0, "it has counted down")

@@ -40,7 +40,7 @@ const PLACE_OF = { task: 'tasks', actor: 'actors' };
 const BESIDE = {
     queues: (d) => { const held = d.queues?.filter((q) => q.paused || q.draining).length; return held ? `${f.count(held)} held` : ''; },
     tasks: (d) => (d.info ? f.count(d.info.kept.held) : ''),
-    actors: (d) => (d.info ? f.count(d.info.shared.actors) : ''),
+    actors: (d) => (d.info ? f.count(d.info.actors.resident) : ''),
     workers: (d) => (d.info ? f.count(d.info.workers.registered) : ''),
     semaphores: (d) => (d.info ? f.count(d.info.shared.semaphores) : ''),
     connections: (d) => (d.info ? f.count(d.info.connections.open) : ''),
