@@ -40,14 +40,16 @@ sems() {
     ERGON_BUILD="$build" ERGON_ACQUISITIONS=${ERGON_ACQUISITIONS:-10000} "$python" tests/e2e/sem_killed_test.py
 }
 
-# Money that moves between actors, under power cuts: ERGON_CUTS says how many; and under kill -9 of the server and of their hosts:
-# ERGON_KILLS says how often, ERGON_TRANSFERS and ERGON_ACCOUNTS how much, ERGON_SEED of which random numbers.  And a deploy of
+# Money that moves between actors, under power cuts: ERGON_CUTS says how many; and under kill -9 of the server and of their hosts, and
+# full disks (root only): ERGON_KILLS and ERGON_FULL say how often, ERGON_TRANSFERS and ERGON_ACCOUNTS how much, ERGON_SEED of which
+# random numbers. Then ERGON_TURNS turns of hosts that are stopped, killed and late, harmed each ERGON_HARM turns, and a deploy of
 # their hosts: ERGON_CARTS says how many.
 actors() {
     cmake --build "$build" --target test_unit_jobs_money_cuts >/dev/null
     ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_money_cuts"
     ERGON_BUILD="$build" ERGON_ACCOUNTS=${ERGON_ACCOUNTS:-1000} ERGON_TRANSFERS=${ERGON_TRANSFERS:-100000} ERGON_KILLS=${ERGON_KILLS:-200} \
-        "$python" tests/e2e/actors_money_test.py
+        ERGON_FULL=${ERGON_FULL:-3} "$python" tests/e2e/actors_money_test.py
+    ERGON_BUILD="$build" ERGON_TURNS=${ERGON_TURNS:-1000000} ERGON_HARM=${ERGON_HARM:-3000} "$python" tests/e2e/actors_apart_test.py
     ERGON_BUILD="$build" ERGON_CARTS=${ERGON_CARTS:-10000} "$python" tests/e2e/actors_deploy_test.py
 }
 

@@ -1,7 +1,10 @@
 """Money that moves between accounts, each an actor, as messages that they send each other, under kill -9 of the server and of
-their hosts: at each look the sum is what it was, and at the end each transfer is in both accounts once, in its sender's order.
+their hosts, in Python and in C, and a disk that is full: at each look the sum is what it was, and at the end each transfer is in
+both accounts once, in its sender's order.
 
-In short here; `./run prove actors` has 1,000 accounts, 100,000 transfers and 200 kills."""
+In short here; `./run prove actors` has 1,000 accounts, 100,000 transfers, 200 kills and three full disks. Power cuts are
+tests/unit/jobs/money_cuts_test.c."""
+import contextlib
 import glob
 import os
 import random
@@ -15,13 +18,18 @@ import unittest
 
 import msgpack
 
-from harness import SOURCE, KeptTest, RemoteError, Server, eventually
+from harness import BUILD, SOURCE, KeptTest, RemoteError, Server, eventually
 
 ACCOUNTS = int(os.environ.get("ERGON_ACCOUNTS", 10))
 TRANSFERS = int(os.environ.get("ERGON_TRANSFERS", 160))
 KILLS = int(os.environ.get("ERGON_KILLS", 2))
 SEED = int(os.environ.get("ERGON_SEED", 1))
+FULL = int(os.environ.get("ERGON_FULL", 0))  # times that the disk is full, for so many seconds each
+FULL_S = 2
 CLIENTS, HOSTS, OPENED = 16, 2, 1000
+MESSAGES, STATE_MAX = 100000, 1 << 20  # of the type; both hosts offer the same
+OFFER = [["account.give", "account.take", "account.back"], {"context": True, "slots": 16, "actors": {"account": {
+    "messages": MESSAGES, "state": STATE_MAX}}}]  # of the host in C
 ENDED = ("done", "failed", "cancelled", "expired", "dead")
 
 HOST = '''
@@ -33,7 +41,7 @@ class Account(ergon_client.Actor):
     """A transfer is [client, number, cents]: `give` takes the cents out and sends them to another account, which takes them or,
     each seventh, sends them back."""
     reads = {"sum"}
-    messages, state_max = 100000, 1 << 20
+    messages, state_max = MESSAGES, STATE_MAX
 
     def open(self, cents):
         self.state = {"cents": cents, "sent": [], "got": [], "again": []}
@@ -75,25 +83,55 @@ class Money(KeptTest):
         self.random = random.Random(SEED)
         self.program = os.path.join(self.folder, "host.py")
         with open(self.program, "w") as f:
-            f.write(HOST)
+            f.write(HOST.replace("MESSAGES, STATE_MAX", f"{MESSAGES}, {STATE_MAX}"))
         self.hosts = []
         self.told = [0] * CLIENTS  # transfers that are on disk
+        self.refused = 0  # transfers, since the disk was full
         self.over = threading.Event()
         self.addCleanup(self.stop_hosts)
         self.addCleanup(self.over.set)
 
+        self.disk = os.path.join(self.folder, "disk")
+        os.mkdir(self.disk)
+        if FULL:  # by root
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m", "none", self.disk], check=True)
+            self.addCleanup(subprocess.run, ["umount", "-l", self.disk], check=True)
+            self.addCleanup(lambda: self.server.discard())
+
     def start(self):
-        self.server = Server("--store", os.path.join(self.folder, "tasks.db"), listen=(self.url,))
+        self.server = Server("--store", os.path.join(self.disk, "tasks.db"), listen=(self.url,))
+
+    def fill_disk(self):
+        """Until the server says so."""
+        ballast = os.path.join(self.disk, "ballast")
+        with self.server.connect() as client, open(ballast, "wb", buffering=0) as file:
+            def is_full():
+                with contextlib.suppress(OSError):
+                    while file.write(b"x" * 65536):
+                        pass
+                return client.call("server.info")["store"]["failing"]
+            eventually(is_full, "the disk is full")
+            time.sleep(FULL_S)
+            os.remove(ballast)
 
     # --- Hosts ---
 
-    def start_host(self):
-        self.hosts.append(subprocess.Popen([sys.executable, self.program, os.path.join(SOURCE, "clients", "python"), self.url]))
+    def start_host(self, of_c):
+        command = [os.path.join(BUILD, "tests", "e2e", "money_host"), self.url] if of_c else \
+            [sys.executable, self.program, os.path.join(SOURCE, "clients", "python"), self.url]
+        host = subprocess.Popen(command, stdin=subprocess.PIPE if of_c else subprocess.DEVNULL)
+        host.of_c = of_c
+        if of_c:
+            host.stdin.write(msgpack.packb(OFFER))
+            host.stdin.close()
+        self.hosts.append(host)
 
     def kill_host(self):
+        """The one that was started first.  Was it in C?"""
         host = self.hosts.pop(0)
         host.kill()
         host.wait()
+        return host.of_c
 
     def stop_hosts(self):
         while self.hosts:
@@ -110,7 +148,8 @@ class Money(KeptTest):
                     client = client or self.server.connect()
                     client.call("actor.tell", giver, "give", [to, [number, n, cents]], {"key": f"{number}.{n}", "keep": "1h"})
                     break
-                except (OSError, EOFError, RemoteError, AssertionError, ValueError):
+                except (OSError, EOFError, RemoteError, AssertionError, ValueError) as e:
+                    self.refused += isinstance(e, RemoteError) and e.code == "STORE"
                     if client:
                         client.close()
                     client = None
@@ -130,7 +169,7 @@ class Money(KeptTest):
         folder = os.path.join(self.folder, "look")
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
-        for path in glob.glob(os.path.join(self.folder, "tasks.db*")):
+        for path in glob.glob(os.path.join(self.disk, "tasks.db*")):
             if not path.endswith("-shm"):
                 shutil.copy(path, folder)
         with sqlite3.connect(os.path.join(folder, "tasks.db")) as file:
@@ -166,10 +205,10 @@ class Money(KeptTest):
 
     def test_the_sum_stays(self):
         self.start()
-        for _ in range(HOSTS):
-            self.start_host()
+        for n in range(HOSTS):
+            self.start_host(n % 2 == 1)
         client = self.server.connect()
-        eventually(lambda: "account" in [t["type"] for t in client.call("actor.types")], "a host is there")
+        eventually(lambda: client.call("server.info")["workers"]["registered"] == HOSTS, "the hosts are there")
         for n in range(ACCOUNTS):
             client.call("actor.call", f"account/{n}", "open", [OPENED])
         client.close()
@@ -181,11 +220,13 @@ class Money(KeptTest):
         for kill in range(KILLS):
             mark = total * (kill + 1) // (KILLS + 1)
             eventually(lambda: sum(self.told) >= mark, "transfers")
-            self.kill_host()
+            if FULL and kill % (KILLS // FULL) == 0:
+                self.fill_disk()
+            of_c = self.kill_host()
             self.server.discard()
             self.look()
             self.start()
-            self.start_host()
+            self.start_host(of_c)
         for thread in threads:
             thread.join()
         client = self.server.connect()
@@ -193,6 +234,9 @@ class Money(KeptTest):
         self.arrive(client)
         self.check_accounts(client, plans)
         self.assertTrue(client.call("server.audit")["balanced"])
+        if FULL:
+            self.assertGreater(self.refused, 0)
+            print(f"{total} transfers, {KILLS} kills of the server and of a host, {FULL} full disks, which refused {self.refused} requests")
 
 
 if __name__ == "__main__":

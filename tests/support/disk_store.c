@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/blob.h"
 #include "base/clock.h"
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/codec.h"
@@ -303,10 +304,13 @@ struct store *disk_store_open(char *error, size_t size)
     return s;
 }
 
+/* What its client would have freed. */
 static void forget(struct jobs *client, struct store_op *op)
 {
     if (op->kind == STORE_ROW_GET)
         free(op->bytes);
+    if (op->kind == STORE_ROW_PUT && op->table == &store_actor_types)
+        blob_unref((struct blob *)(uintptr_t)op->tag);
     codec_write_free(client, op);
 }
 
