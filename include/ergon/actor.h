@@ -90,6 +90,23 @@ static inline bool ergon_submit(struct ergon_task *task, const char *method,
     return ergon_host->submit(task, method, params, options);
 }
 
+/* Of a blocking handler. */
+static inline void ergon_call_actor(struct ergon_task *task, const char *to, const char *method,
+                                    struct ergon_bytes params, struct ergon_bytes options,
+                                    struct ergon_outcome *out)
+{
+    ergon_host->call_actor(task, to, method, params, options, out);
+}
+
+/* Of a stepped one: then ergon_call_await() and ergon_call_outcome(). */
+static inline struct ergon_call *ergon_call_actor_start(struct ergon_task *task, const char *to,
+                                                        const char *method,
+                                                        struct ergon_bytes params,
+                                                        struct ergon_bytes options)
+{
+    return ergon_host->call_actor_start(task, to, method, params, options);
+}
+
 #ifdef __cplusplus
 }
 #endif

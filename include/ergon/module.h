@@ -302,6 +302,18 @@ struct ergon_host {
                  struct ergon_bytes params, struct ergon_bytes options);
     bool (*submit)(struct ergon_task *task, const char *method, struct ergon_bytes params,
                    struct ergon_bytes options);
+    /* Calls an actor within a turn, as call() and call_start() do methods: `method` is named
+     * without its type, `params` and `options` are as for tell().  It goes at once, and what it did
+     * stays done, whatever becomes of the turn; the next attempt of the turn's message gets the
+     * same answer to the call of the same number.  One is out at a time.  Codes that are not the
+     * callee's own, beside those of call(): BUSY (the last one has not ended), DEADLOCK (it would
+     * wait for its own end), STOPPED, FENCED, BAD_PARAMS (in no turn; no name TYPE/KEY). */
+    void (*call_actor)(struct ergon_task *task, const char *to, const char *method,
+                       struct ergon_bytes params, struct ergon_bytes options,
+                       struct ergon_outcome *out);
+    struct ergon_call *(*call_actor_start)(struct ergon_task *task, const char *to,
+                                           const char *method, struct ergon_bytes params,
+                                           struct ergon_bytes options);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/jobs/actors/module_calls.h"
 #include "server/jobs/clock.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
@@ -269,7 +270,7 @@ struct jobs *jobs_new(const struct jobs_options *options, char *error, size_t si
     uint64_t last = jobs->store && !options->cluster ? store_last_id(jobs->store) : 0;
     jobs->table.next_id = id_first(table_wall(&jobs->table), last);
     error[0] = '\0';
-    if (!made || !subsystems_init(jobs, error, size)) {
+    if (!made || !subsystems_init(jobs, error, size) || !module_calls_open(jobs->actors)) {
         if (!error[0])
             snprintf(error, size, "no memory for the tables of the tasks that are kept");
         jobs_free(jobs);

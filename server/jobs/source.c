@@ -1,6 +1,7 @@
 /* The jobs as the manager's source of work (server/tasks/job_source.h).  Thread: the manager's,
  * which is the jobs'. */
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/module_calls.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
@@ -94,6 +95,12 @@ static bool typed(void *arg, const struct actor_offer *offer)
     return actor_type_offered(jobs->actors, offer) == ERGON_OK;
 }
 
+static void call(void *arg, struct task *t)
+{
+    const struct jobs *jobs = arg;
+    module_calls_take(jobs->actors, t);
+}
+
 static void stop(void *arg, bool cancel)
 {
     struct jobs *jobs = arg;
@@ -124,6 +131,7 @@ void source_connect(struct jobs *jobs)
                                       .typed = typed,
                                       .keeps_actors =
                                           jobs->store && store_keeps_actors(jobs->store),
+                                      .call = call,
                                       .stop = stop,
                                       .name = name};
     tasks_set_job_source(jobs->tasks, &source);

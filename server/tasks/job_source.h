@@ -128,6 +128,10 @@ struct job_source {
      * (method_set_actor()).  False without memory.  NULL: the source has no actors. */
     bool (*typed)(void *arg, const struct actor_offer *offer);
     bool keeps_actors; /* a type may be durable */
+    /* A turn of a handler of this process calls an actor (TASK_MESSAGE): the task, whose method is
+     * the message's, and whose parameters are those of turn_call_pack(), is the source's until
+     * job_source_called().  NULL: the source takes none. */
+    void (*call)(void *arg, struct task *t);
     /* The server drains: nothing is taken any more.  With `cancel`: what runs is to be flagged. */
     void (*stop)(void *arg, bool cancel);
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.
@@ -142,6 +146,9 @@ const struct job_source *tasks_job_source(const struct tasks *t);
 /* The pool that runs attempts of this method, once tasks_new() has returned. */
 uint32_t job_source_pool(const struct method *m);
 struct activator *tasks_manager_activator(struct tasks *t);
+
+/* The task of `call` has ended: its result, or its failure, is in it, and it goes home. */
+void job_source_called(struct tasks *t, struct task *call);
 
 /* The source has got something to give to this pool. */
 void job_source_wake(struct tasks *t, uint32_t pool);

@@ -50,7 +50,8 @@ enum task_own_flag {
     TASK_PLACED = 512,   /* parked or turning, and its account counts the place */
     TASK_CHARGED = 1024, /* `tally` was, for what held_bytes.h says */
     TASK_WAITED = 2048,  /* how long it waited for its begin was noted, if it is known */
-    TASK_TRACED = 4096   /* it belongs to a trace: task_trace.h */
+    TASK_TRACED = 4096,  /* it belongs to a trace: task_trace.h */
+    TASK_MESSAGE = 8192  /* a turn's call of an actor: the source of jobs has it, and no executor */
 };
 
 /* Its owner.  A task on its way in a lane or an inbox is the receiver's. */

@@ -40,6 +40,7 @@ struct attempt_turn {
     struct attempt_turn *next; /* the jobs': of the same message, the older one */
     uint64_t waits_for;        /* the jobs': the job that its last call was about; 0: none */
     uint32_t attempt;          /* its number; no two that begin have the same */
+    uint32_t calls;            /* that a handler of this process has made */
     struct span actor;         /* "cart/42", behind the struct */
     struct blob *state;        /* a reference; NULL: it has none */
     uint64_t version;

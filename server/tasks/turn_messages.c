@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "proto/encoder.h"
 #include "proto/envelope.h"
 #include "proto/reader.h"
 #include "proto/job_options.h"
@@ -191,4 +192,49 @@ bool turn_messages_read(struct turn_messages *all, const struct turn_messages_ra
            read_all(&to, "task", raw->task, read_task, error, size) &&
            read_all(&to, "remind", raw->remind, read_remind, error, size) &&
            read_all(&to, "forget", raw->forget, read_forget, error, size);
+}
+
+/* --- Calls --- */
+
+enum { CALL_MEMBERS = 6 };
+
+static uint8_t *put(uint8_t *p, struct span raw, uint8_t otherwise)
+{
+    if (raw.len > 0)
+        return (uint8_t *)memcpy(p, raw.at, raw.len) + raw.len;
+    *p = otherwise;
+    return p + 1;
+}
+
+uint8_t *turn_call_pack(const struct turn_call *call, size_t *len)
+{
+    size_t size = call->to.len + call->params.len + call->options.len + CALL_MEMBERS * ENC_INT_MAX +
+                  2 * ENC_HEAD_MAX;
+    uint8_t *raw = malloc(size);
+    if (!raw)
+        return NULL;
+    uint8_t *p = enc_str(enc_array(raw, CALL_MEMBERS), call->to);
+    p = put(put(p, call->params, 0x90), call->options, 0xc0);
+    p = enc_uint(enc_uint(enc_uint(p, call->job), call->attempt), call->number);
+    *len = (size_t)(p - raw);
+    return raw;
+}
+
+static bool read_small(struct reader *r, uint32_t *out)
+{
+    uint64_t v;
+    bool good = read_uint(r, &v) && v <= UINT32_MAX;
+    if (good)
+        *out = (uint32_t)v;
+    return good;
+}
+
+bool turn_call_read(struct span raw, struct turn_call *call)
+{
+    struct reader r = reader_of(raw);
+    uint32_t count;
+    return read_array(&r, &count) && count == CALL_MEMBERS && read_text(&r, &call->to) &&
+           read_any(&r, &call->params) && read_any(&r, &call->options) &&
+           read_uint(&r, &call->job) && read_small(&r, &call->attempt) &&
+           read_small(&r, &call->number);
 }

@@ -65,4 +65,20 @@ bool turn_messages_read(struct turn_messages *all, const struct turn_messages_ra
 
 void turn_messages_drop(struct turn_messages *messages); /* there are none any more */
 
+/* A call of an actor that a turn of a handler of this process makes, as the parameters of the task
+ * by which it goes to the jobs: [to, params, options, job, attempt, number]. */
+struct turn_call {
+    struct span to;      /* "order/7" */
+    struct span params;  /* raw */
+    struct span options; /* raw map, or a nil */
+    uint64_t job;        /* whose turn calls */
+    uint32_t attempt;    /* of it; see struct attempt_turn */
+    uint32_t number;     /* of the call, within its turn, from 1 */
+};
+
+/* malloc'ed; *len bytes.  Empty params are an empty array, empty options nil.  NULL without memory.
+ */
+uint8_t *turn_call_pack(const struct turn_call *call, size_t *len);
+bool turn_call_read(struct span raw, struct turn_call *call); /* false: it is none */
+
 #endif

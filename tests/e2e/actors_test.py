@@ -5,7 +5,8 @@ import os
 import unittest
 
 from bare_worker import Worker
-from harness import KeptTest, RemoteError, Server, ServerTest, eventually, run_ergon, scratch, token_of, write_tokens
+from harness import (KeptTest, RemoteError, Server, ServerTest, build_handlers, eventually, run_ergon, scratch, token_of,
+                     write_tokens)
 
 
 class ActorsTest(ServerTest):
@@ -146,7 +147,6 @@ class Modules(ActorsTest):
         types = {t["type"]: t for t in self.client.call("actor.types")}
         self.assertTrue(types["ticker"]["steps"] and not types["counter"]["steps"])
 
-
     def test_a_watcher_sees_the_last_version_over_broken_connections(self):
         name, seen = "counter/watched", 0
         for n in range(100):
@@ -171,6 +171,97 @@ class Modules(ActorsTest):
         self.client.call("actor.call", name, "add", [7])
         self.assertEqual(run_ergon(self.server.urls[0], "actor", "watch", "--once", name)[:2], (0, b"1  sleeping  7\n"))
         self.assertEqual(run_ergon(self.server.urls[0], "--timeout", "50ms", "actor", "watch", "--from", "2", name)[:2], (5, b""))
+
+
+CALLS = """
+#include <ergon/actor.h>
+
+struct call { struct ao_seq seq; struct ao_wait wait; struct ergon_call *out; };
+
+static void name_of(struct ergon_task *task, char name[64])
+{
+    struct ergon_reader r;
+    struct ergon_bytes bytes = {0};
+    ergon_params_open(task, &r);
+    ergon_read_bytes(&r, &bytes);
+    snprintf(name, 64, "%.*s", (int)bytes.len, (const char *)bytes.at);
+}
+
+static void end(struct ergon_task *task, const struct ergon_outcome *out)
+{
+    if (!out->ok)
+        ergon_fail(task, out->code, out->text);
+    else if (ergon_attempt(task) == 1 && ergon_arg(task))
+        ergon_fail(task, "FAILED", "once more");
+    else
+        ergon_result_raw(task, out->result.at, out->result.len);
+}
+
+static void buy(struct ergon_task *task)
+{
+    char name[64];
+    struct ergon_outcome out;
+    static const uint8_t one[] = {0x91, 1};
+    name_of(task, name);
+    ergon_call_actor(task, name, "add", (struct ergon_bytes){one, sizeof one}, (struct ergon_bytes){0}, &out);
+    end(task, &out);
+}
+
+static enum ao_verdict ask(struct ao *self, struct ergon_task *task, void *state)
+{
+    struct call *c = state;
+    char name[64];
+    struct ergon_outcome out;
+    AO_BEGIN(&c->seq);
+    name_of(task, name);
+    c->out = ergon_call_actor_start(task, name, "get", (struct ergon_bytes){0}, (struct ergon_bytes){0});
+    AO_AWAIT(self, &c->seq, &c->wait, ergon_call_await(c->out, &c->wait));
+    ergon_call_outcome(c->out, &out);
+    end(task, &out);
+    AO_END(&c->seq);
+}
+
+static int again;
+static const struct ergon_handler methods[] = {
+    {.size = sizeof *methods, .kind = ERGON_BLOCKING, .name = "shop.buy", .run = buy, .arg = &again},
+    {.size = sizeof *methods, .kind = ERGON_BLOCKING, .name = "shop.add", .run = buy},
+    {.size = sizeof *methods, .kind = ERGON_STEPPED, .name = "shop.get", .step = ask, .state_size = sizeof(struct call)}};
+static const struct ergon_actor shop = {.size = sizeof shop, .type = "shop", .methods = methods, .count = 3};
+
+ERGON_MODULE(shop_module, "shop", "1.0") { return ergon_register_actor(module, &shop); }
+"""
+
+
+class ModulesThatCall(unittest.TestCase):
+    def test_a_turn_calls_another_actor(self):
+        folder = scratch(self.addCleanup)
+        module = build_handlers(folder, "shop", CALLS)
+        with Server("--module", module, "--store", os.path.join(folder, "tasks.db"), "--drain", "50ms") as server, server.connect() as client:
+            def code(*params):
+                with self.assertRaises(RemoteError) as caught:
+                    client.call("actor.call", *params)
+                return caught.exception.code
+
+            client.call("actor.call", "counter/a", "add", [5])
+            self.assertEqual(client.call("actor.call", "shop/1", "get", ["counter/a"]), 5)
+            self.assertEqual(client.call("actor.call", "shop/1", "add", ["counter/a"]), 6)
+            told = client.call("actor.tell", "shop/2", "buy", ["counter/a"], {"retries": 1, "backoff": "1ms", "keep": "1m"})["id"]
+            self.assertEqual(client.call("task.wait", told)["ended"][0]["result"], 7)
+            # The first attempt has bought it, and the second got the answer.
+            self.assertEqual(client.call("actor.get", "counter/a")["state"], 7)
+            for name, expected in (("shop/3", "DEADLOCK"), ("none/3", "NO_METHOD"), ("counter", "BAD_PARAMS")):
+                for method in "add", "get":
+                    self.assertEqual(code("shop/3", method, [name]), expected, (name, method))
+            client.call("actor.stop", "counter/a")
+            self.assertEqual(code("shop/3", "add", ["counter/a"]), "STOPPED")
+            worker = Worker(server, "slow.add", "slow.get", slots=4, context=True, actors={"slow": {}})
+            self.addCleanup(worker.close)
+            for number, method in enumerate(("add", "get")):
+                self.assertEqual(code(f"shop/{number}", method, [f"slow/{number}"], {"timeout": "50ms"}), "DEADLINE")
+                worker.take()
+            for method in "add", "get":  # the server stops over these
+                client.send("actor.call", f"shop/{method}", method, [f"slow/{method}"])
+                worker.take()
 
 
 class Workers(ActorsTest):

@@ -141,6 +141,7 @@ struct actors {
     /* The last type, for other threads: release where it is made, acquire where it is read. */
     _Atomic(const struct actor_type *) shown_types;
     struct actors_shown shown;
+    struct jobs_channel *module_calls; /* module_calls.h */
 };
 
 static inline struct span actor_name(const struct actor *a)

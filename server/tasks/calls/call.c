@@ -228,7 +228,7 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
 {
     const struct call_request *rq = plan->request;
     struct manager_inbox *manager = &h->shared->inbox;
-    enum ergon_error refused = method_refuses(m);
+    enum ergon_error refused = plan->message ? ERGON_OK : method_refuses(m);
     if (refused != ERGON_OK)
         return refused;
     if ((!plan->parent && home_calls_full(rq->tally)) ||
@@ -242,6 +242,8 @@ enum ergon_error home_send(struct home *h, struct method *m, const struct call_p
         goto fail_admitted;
     if (plan->parent && !inherit(h, t, plan->parent))
         goto fail_task;
+    if (plan->message)
+        task_set(t, TASK_MESSAGE);
     if (plan->trace && !task_join_trace(t, plan->trace, h->shared->plan.tracer))
         goto fail_task;
     if (!task_keep_params(t) || !open_call(h, t, plan, true))

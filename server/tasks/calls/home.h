@@ -53,6 +53,7 @@ struct call_plan {
     call_ended_fn *ended;
     void *arg;
     const struct task *parent;      /* of a nested call; else NULL */
+    bool message;                   /* nested: it has TASK_MESSAGE */
     const struct trace_link *trace; /* of one that is not nested: that it belongs to; or NULL */
 };
 

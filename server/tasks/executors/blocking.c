@@ -510,13 +510,13 @@ static struct task *make_child(struct blocking *b, const struct task *parent, st
     return t;
 }
 
-/* ERGON_OK: it may begin. */
+/* ERGON_OK: it may begin.  `flags`: of enum task_own_flag. */
 static enum ergon_error may_call(const struct blocking *b, const struct task *parent,
-                                 const struct method *m)
+                                 const struct method *m, unsigned flags)
 {
     if (!m)
         return ERGON_E_NO_METHOD;
-    enum ergon_error refused = method_refuses(m);
+    enum ergon_error refused = flags & TASK_MESSAGE ? ERGON_OK : method_refuses(m);
     if (refused != ERGON_OK)
         return refused;
     if (parent->depth + 1 > TASK_DEPTH_MAX)
@@ -524,12 +524,12 @@ static enum ergon_error may_call(const struct blocking *b, const struct task *pa
     return b->frame_count >= BLOCKING_FRAMES_MAX ? ERGON_E_BUSY : ERGON_OK;
 }
 
-void blocking_call(struct task *parent, struct method *m, struct span params,
-                   struct ergon_outcome *out)
+static void call_with(struct task *parent, struct method *m, struct span params, unsigned flags,
+                      struct ergon_outcome *out)
 {
     struct blocking *b = blocking_of(parent->executor);
     struct tally *tally;
-    enum ergon_error refused = may_call(b, parent, m);
+    enum ergon_error refused = may_call(b, parent, m, flags);
     if (refused != ERGON_OK ||
         !task_open_tally(parent, method_wants(m, params.len), &tally, &refused)) {
         *out = outcome_refused(refused);
@@ -540,8 +540,21 @@ void blocking_call(struct task *parent, struct method *m, struct span params,
         *out = outcome_refused(ERGON_E_MEMORY);
         return;
     }
+    task_set(child, flags);
     manager_admit(&b->base.shared->inbox, m->pool, child->tally, true);
     call_and_wait(b, parent, child, out);
+}
+
+void blocking_call(struct task *parent, struct method *m, struct span params,
+                   struct ergon_outcome *out)
+{
+    call_with(parent, m, params, 0, out);
+}
+
+void blocking_call_actor(struct task *parent, struct method *m, struct span params,
+                         struct ergon_outcome *out)
+{
+    call_with(parent, m, params, TASK_MESSAGE, out);
 }
 
 /* --- Permits --- */

@@ -85,6 +85,9 @@ bool blocking_stopping(const struct blocking *b);
  * this stack), MEMORY, CANCELLED, DEADLINE, DRAINING. */
 void blocking_call(struct task *parent, struct method *m, struct span params,
                    struct ergon_outcome *out);
+/* The same, where the call has TASK_MESSAGE. */
+void blocking_call_actor(struct task *parent, struct method *m, struct span params,
+                         struct ergon_outcome *out);
 
 /* Permits for the handler that runs `t`, on its executor's thread; waits for `limit` ns at most,
  * and no longer than somebody wants the task.  READY, DEADLINE (the limit, or the task's),

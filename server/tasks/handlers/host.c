@@ -25,6 +25,8 @@
 #include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
+#include "server/tasks/turn.h"
+#include "server/tasks/actor_offer.h"
 
 /* --- What a handler may ask of its own task --- */
 
@@ -617,9 +619,9 @@ static struct nested *nested_of(struct ergon_call *call)
     return (struct nested *)call;
 }
 
-static enum ergon_error send(struct nested *n, const char *method, struct ergon_bytes params)
+/* `message`: it calls an actor. */
+static enum ergon_error send(struct nested *n, struct method *m, struct span params, bool message)
 {
-    struct method *m = method_of(n->task, method);
     if (!m)
         return ERGON_E_NO_METHOD;
     if (n->task->depth + 1 > TASK_DEPTH_MAX)
@@ -627,12 +629,10 @@ static enum ergon_error send(struct nested *n, const char *method, struct ergon_
     enum ergon_error error;
     if (!nested_charge(n, method_wants(m, params.len), &error))
         return error;
-    const struct call_request request = {.owner = n,
-                                         .list = &n->list,
-                                         .params = span_of(params.at, params.len),
-                                         .deadline = AO_NEVER,
-                                         .tally = n->tally};
-    const struct call_plan plan = {.request = &request, .ended = nested_ended, .parent = n->task};
+    const struct call_request request = {
+        .owner = n, .list = &n->list, .params = params, .deadline = AO_NEVER, .tally = n->tally};
+    const struct call_plan plan = {
+        .request = &request, .ended = nested_ended, .parent = n->task, .message = message};
     return home_send(n->home, m, &plan);
 }
 
@@ -643,7 +643,8 @@ static struct ergon_call *host_call_start(struct ergon_task *task, const char *m
     if (t->method->handler->kind != ERGON_STEPPED)
         return NULL;
     struct nested *n = nested_new(t, stepped_of(t->executor)->home);
-    enum ergon_error refused = n ? send(n, method, params) : ERGON_OK;
+    enum ergon_error refused =
+        n ? send(n, method_of(t, method), span_of(params.at, params.len), false) : ERGON_OK;
     if (refused != ERGON_OK)
         nested_refuse(n, refused);
     return (struct ergon_call *)n;
@@ -675,12 +676,105 @@ static void host_call(struct ergon_task *task, const char *method, struct ergon_
                                   .text = "a stepped handler starts calls and awaits them"};
 }
 
+static bool is_one_value(struct span raw)
+{
+    struct reader r = reader_of(raw);
+    struct span value;
+    return read_any(&r, &value) && value.len == raw.len;
+}
+
+static bool is_one_value_or_none(struct span raw)
+{
+    return raw.len == 0 || is_one_value(raw);
+}
+
+/* --- Calls of turns --- */
+
+/* A message that is to be called: its method, and the parameters of the call, which are malloc'ed.
+ * Not ERGON_OK: neither is there. */
+struct message_call {
+    struct method *method;
+    uint8_t *raw;
+    size_t len;
+};
+
+static enum ergon_error message_begin(struct task *t, const struct turn_message_parts *parts,
+                                      struct message_call *out)
+{
+    struct attempt_turn *turn = task_is(t, TASK_ATTEMPT) ? t->attempt->turn : NULL;
+    struct span type = actor_type_of_name(parts->to);
+    char name[ACTOR_METHOD_MAX + 1];
+    if (!turn || type.len == 0 || !is_one_value_or_none(parts->params) ||
+        !is_one_value_or_none(parts->options))
+        return ERGON_E_BAD_PARAMS;
+    int len = snprintf(name, sizeof name, "%.*s.%.*s", (int)type.len, (const char *)type.at,
+                       (int)parts->method.len, (const char *)parts->method.at);
+    out->method = (size_t)len < sizeof name ? method_of(t, name) : NULL;
+    if (!out->method)
+        return ERGON_E_NO_METHOD;
+    const struct turn_call call = {.to = parts->to,
+                                   .params = parts->params,
+                                   .options = parts->options,
+                                   .job = t->attempt->id,
+                                   .attempt = turn->attempt,
+                                   .number = ++turn->calls};
+    out->raw = turn_call_pack(&call, &out->len);
+    return out->raw ? ERGON_OK : ERGON_E_MEMORY;
+}
+
+static struct turn_message_parts parts_of(const char *to, const char *method,
+                                          struct ergon_bytes params, struct ergon_bytes options)
+{
+    return (struct turn_message_parts){.to = span_text(to),
+                                       .method = span_text(method),
+                                       .params = span_of(params.at, params.len),
+                                       .options = span_of(options.at, options.len)};
+}
+
+static void host_call_actor(struct ergon_task *task, const char *to, const char *method,
+                            struct ergon_bytes params, struct ergon_bytes options,
+                            struct ergon_outcome *out)
+{
+    struct task *t = task_of(task);
+    struct turn_message_parts parts = parts_of(to, method, params, options);
+    struct message_call call = {0};
+    enum ergon_error refused = ERGON_E_FAILED; /* of a stepped handler */
+    if (t->method->handler->kind == ERGON_BLOCKING)
+        refused = message_begin(t, &parts, &call);
+    if (refused == ERGON_OK)
+        blocking_call_actor(t, call.method, span_of(call.raw, call.len), out);
+    else
+        *out = outcome_refused(refused);
+    free(call.raw);
+}
+
+static struct ergon_call *host_call_actor_start(struct ergon_task *task, const char *to,
+                                                const char *method, struct ergon_bytes params,
+                                                struct ergon_bytes options)
+{
+    struct task *t = task_of(task);
+    struct turn_message_parts parts = parts_of(to, method, params, options);
+    struct message_call call = {0};
+    if (t->method->handler->kind != ERGON_STEPPED)
+        return NULL;
+    struct nested *n = nested_new(t, stepped_of(t->executor)->home);
+    enum ergon_error refused = n ? message_begin(t, &parts, &call) : ERGON_OK;
+    if (n && refused == ERGON_OK)
+        refused = send(n, call.method, span_of(call.raw, call.len), true);
+    free(call.raw);
+    if (refused != ERGON_OK)
+        nested_refuse(n, refused);
+    return (struct ergon_call *)n;
+}
+
 static void host_fill_calls(struct ergon_host *to)
 {
     to->call = host_call;
     to->call_start = host_call_start;
     to->call_await = host_call_await;
     to->call_outcome = host_call_outcome;
+    to->call_actor = host_call_actor;
+    to->call_actor_start = host_call_actor_start;
 }
 
 /* --- Tasks that last; of a plain call most of it is nothing --- */
@@ -713,13 +807,6 @@ static bool host_progress(struct ergon_task *task, uint64_t done, uint64_t total
     size_t len = text ? utf8_clean(clean, sizeof clean, span_text(text)) : 0;
     const struct attempt_note note = {.done = done, .total = total, .text = span_of(clean, len)};
     return !attempt_of(task) || attempt_post(task_of(task), &note);
-}
-
-static bool is_one_value(struct span raw)
-{
-    struct reader r = reader_of(raw);
-    struct span value;
-    return read_any(&r, &value) && value.len == raw.len;
 }
 
 static bool host_partial(struct ergon_task *task, const void *value, size_t len)

@@ -200,6 +200,26 @@ struct task *job_source_take(struct manager *m, struct pool *p)
     return t;
 }
 
+void job_source_call(struct manager *m, struct task *t)
+{
+    const struct tasks_shared *shared = m->shared;
+    manager_dismiss(&m->shared->inbox, t->method->pool, 1);
+    manager_dismiss_of(t->tally);
+    t->executor = NULL;
+    if (shared->has_source && shared->source.call && !m->jobs_stopped) {
+        shared->source.call(shared->source.arg, t);
+        return;
+    }
+    enum ergon_error error = m->jobs_stopped ? ERGON_E_DRAINING : ERGON_E_NO_EXECUTOR;
+    task_fail(t, error, NULL, span_text(error_meaning(error)));
+    manager_send_home(m, t);
+}
+
+void job_source_called(struct tasks *t, struct task *call)
+{
+    manager_send_home(&t->manager, call);
+}
+
 void job_source_tell_full(struct manager *m, struct pool *p, bool full)
 {
     if (p->full == full)

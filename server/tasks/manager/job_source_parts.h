@@ -20,6 +20,9 @@ void job_source_tell_full(struct manager *m, struct pool *p, bool full);
 void job_source_worker_joined(struct executor *e, const struct source_label *label);
 void job_source_worker_left(struct executor *e);
 
+/* A task with TASK_MESSAGE has come: it goes to the source, and not into a queue. */
+void job_source_call(struct manager *m, struct task *t);
+
 void job_source_stop(struct manager *m, bool cancel); /* nothing is taken from now on */
 
 /* What handlers said goes to the source, then the attempts that are back, which are freed. */

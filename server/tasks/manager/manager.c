@@ -33,12 +33,11 @@ enum {
     LANE_OUT = 64       /* flagged tasks on their way to one home; more overflow */
 };
 
-/* Nobody wants its result: it need not run. */
-static void send_home(struct manager *m, struct task *t)
+void manager_send_home(struct manager *m, struct task *t)
 {
     assert(t->home < m->home_count);
     struct home *h = m->homes[t->home];
-    TRACE(m->activator, "manager", 0, "drop task %llu", (unsigned long long)t->number);
+    TRACE(m->activator, "manager", 0, "send home task %llu", (unsigned long long)t->number);
     task_pass(t, TASK_OF_MANAGER, TASK_OF_HOME);
     if (t->caller)
         executor_return(t->caller, t);
@@ -52,7 +51,7 @@ void manager_drop(struct manager *m, struct task *t)
 {
     manager_dismiss(&m->shared->inbox, t->method->pool, 1);
     manager_dismiss_of(t->tally);
-    send_home(m, t);
+    manager_send_home(m, t);
 }
 
 static void enqueue(struct manager *m, struct task *t)
@@ -61,6 +60,10 @@ static void enqueue(struct manager *m, struct task *t)
     assert(!task_is(t, TASK_RETURNED) || t->executor);
     if (task_flagged(t)) {
         manager_drop(m, t);
+        return;
+    }
+    if (task_is(t, TASK_MESSAGE)) {
+        job_source_call(m, t);
         return;
     }
     if (task_is(t, TASK_RETURNED)) {

@@ -69,6 +69,8 @@ static inline void manager_look_at(struct manager *m, ao_time until)
 
 /* A task of a queue ends unwanted or failed: it is counted out, and goes home. */
 void manager_drop(struct manager *m, struct task *t);
+/* One that is counted out goes home with its outcome. */
+void manager_send_home(struct manager *m, struct task *t);
 
 /* The task belongs to the executor from here on. */
 static inline void manager_hand_over(struct executor *e, struct task *t)
