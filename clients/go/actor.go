@@ -52,6 +52,46 @@ func (r *ActorRef) Explain(ctx context.Context) (map[string]any, error) {
 	return r.client.poll(ctx, "actor.explain", r.Name)
 }
 
+// ActorWatch gives the versions of an actor, as they come; none is missed but versions in between, whatever connection
+// and server do. One that is dropped has version 0:
+//
+//	for w := client.Actor("cart/42").Watch(1); w.Next(ctx); {
+//		fmt.Println(w.Version, w.State)
+//	}
+type ActorWatch struct {
+	Version int64 // these are valid after Next returned true
+	Stage   string
+	State   any
+
+	actor *ActorRef
+	next  int64
+	err   error
+}
+
+// Watch begins with version from, which is 1 or more.
+func (r *ActorRef) Watch(from int64) *ActorWatch { return &ActorWatch{actor: r, next: from} }
+
+// Next waits for the next version. False: Err says why.
+func (w *ActorWatch) Next(ctx context.Context) bool {
+	for w.err == nil {
+		var said map[string]any
+		said, w.err = w.actor.client.poll(ctx, "actor.watch", w.actor.Name, map[string]any{"from": w.next, "timeout": poll})
+		version, ok := said["version"].(int64)
+		if w.err == nil && !ok {
+			w.err = fail(ErrProtocol, "the server's answer has no version")
+		}
+		if late, _ := said["timeout"].(bool); w.err == nil && !late {
+			w.Version, w.State, w.next = version, said["state"], version+1
+			w.Stage, _ = said["stage"].(string)
+			return true
+		}
+	}
+	return false
+}
+
+// Err is why Next returned false.
+func (w *ActorWatch) Err() error { return w.err }
+
 // Start lets a stopped actor go on, with its state or, after a reset, without one. Like the next three it returns the stage.
 func (r *ActorRef) Start(ctx context.Context, reset bool) (string, error) {
 	return r.stage(ctx, "actor.start", map[string]any{"reset": reset})

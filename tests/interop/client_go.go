@@ -1033,7 +1033,10 @@ func actors() {
 	shown := good(one.Get(ctx))
 	check([]any{shown["version"], shown["schema"], shown["state"]},
 		[]any{int64(3), int64(2), map[string]any{"items": map[string]any{"a": int64(1), "b": int64(2), "c": int64(3)}}})
+	watched := one.Watch(1)
+	check([]any{watched.Next(ctx), watched.Version, watched.Stage, watched.State}, []any{true, int64(3), "sleeping", shown["state"]})
 	check(good(one.Call(ctx, "empty", "8")), nil)
+	check([]any{watched.Next(ctx), watched.Version, watched.State, watched.Err()}, []any{true, int64(4), nil, nil})
 	for { // a tell
 		if total, err := c.Actor("cart/8").Call(ctx, "total"); err == nil && total == int64(1) {
 			break

@@ -331,7 +331,11 @@ const scenarios = {
         await fails('BAD_CHANGES', cart.call('add', ['x'.repeat(2000), 1]));
         const { state, version, schema } = await cart.get();
         assert.deepStrictEqual([state, version, schema], [{ items: { apple: 120, pear: 80, plum: 1 } }, 3, 2]);
+        const versions = cart.watch();
+        assert.strictEqual((await versions.next()).value.version, 3);
         await cart.call('move', ['cart/8', 'plum']);
+        assert.deepStrictEqual((await versions.next()).value.state.items, { apple: 120, pear: 80 });
+        await versions.return();
         for (let total = 0; total !== 1;) total = await ergon.actor('cart/8').call('total');
         const bought = await ergon.actor('cart/9').tell('buy', ['fig'], { keep: '1m', retries: 1, backoff: '1ms' });
         assert.deepStrictEqual([await bought.wait(), (await ergon.actor('cart/node').get()).version], [1, 1]);

@@ -920,11 +920,17 @@ async def actors():
         while (found := await twin.get())["state"].get("steps") != 1 or found["stage"] != "sleeping":
             await asyncio.sleep(0.01)
         check.assertEqual((found["state"], found["next"], found["turn"]), ({"value": 7, "steps": 1}, None, None))
+        versions = twin.watch()
+        check.assertEqual((await anext(versions))["state"], {"value": 7, "steps": 1})
         check.assertEqual(await ergon.actor("twin/2").call("ask", "twin/1", 1), [7])
         await fails("BUSY", ergon.actor("twin/2").call("ask", "twin/1", 2))
         await fails("BAD_PARAMS", twin.call("shown", turn=7))
         check.assertEqual(await twin.stop("enough"), "stopped")
         await fails("STOPPED", twin.call("report", 8))
+        await twin.drop()
+        check.assertEqual(await anext(versions), {"version": 0, "stage": "sleeping", "state": None, "state_hidden": False})
+        await versions.aclose()
+        await ergon.actor("twin/2").drop()  # with its step, which sleeps
         host.stop()
         await working
 
@@ -946,6 +952,7 @@ def carts(ergon):
             cart.call(*wrong)
     found = cart.get()
     check.assertEqual((found["state"], found["version"], found["schema"]), ({"items": {"apple": 120, "pear": 80, "plum": 1}}, 3, 2))
+    check.assertEqual([(next(cart.watch())["version"], next(cart.watch(3))["state"]["items"]["plum"])], [(3, 1)])
     cart.call("move", "cart/43", "plum")
     while ergon.actor("cart/43").call("total") != 1:
         time.sleep(0.01)

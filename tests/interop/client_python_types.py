@@ -57,6 +57,7 @@ def blocking() -> None:
         ergon.work(actors={"counter": Counter()})  # error
         assert_type(ergon.actor("counter/1").tell("add", 1, key="k"), Task)
         assert_type(ergon.actor("counter/1").stop("enough"), str)
+        assert_type(next(iter(ergon.actor("counter/1").watch())), dict[str, Any])
         assert_type(turn(Counter, 1, "add", 2).changes, dict[str, Any])
         ergon.submit("hash", timeout=5)  # error
         ergon.submit("hash", prioritee=5)  # error

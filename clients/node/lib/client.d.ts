@@ -422,6 +422,14 @@ export interface MessageOptions extends TaskOptions {
 }
 
 /** An actor of the server. */
+export interface ActorVersion {
+    version: number;
+    stage: string;
+    state: any;
+    /** The caller may not see it. */
+    state_hidden: boolean;
+}
+
 export class ActorRef {
     name: string;
     /** The result of a message. One with a `key` is sent again after a broken connection. */
@@ -431,6 +439,8 @@ export class ActorRef {
     get(options?: CallOptions & { state?: boolean }): Promise<any>;
     /** The same with `reason` and `text`. */
     explain(options?: CallOptions): Promise<any>;
+    /** Now and at each change, from version `from` (1) on; one that is dropped has version 0. None is missed but versions in between. */
+    watch(options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<ActorVersion, void>;
     /** These four return the stage. */
     start(options?: CallOptions & { reset?: boolean }): Promise<string>;
     stop(options?: CallOptions & { reason?: string }): Promise<string>;

@@ -449,7 +449,7 @@ class Client extends events.EventEmitter {
     }
 
     actor(name) {
-        return new ActorRef(this, name);
+        return new ActorRef(this, name, (params, signal) => this.#poll('actor.watch', params, signal));
     }
 
     async wait(tasks, options = {}) {
@@ -616,9 +616,11 @@ class Task {
 
 class ActorRef {
     #client;
+    #poll;
 
-    constructor(client, name) {
+    constructor(client, name, poll) {
         this.#client = client;
+        this.#poll = poll;
         this.name = name;
     }
 
@@ -637,6 +639,17 @@ class ActorRef {
 
     get({ state = true, ...options } = {}) {
         return this.#client.request('actor.get', [this.name, { state }], { ...options, again: true });
+    }
+
+    async *watch(options = {}) {
+        const { from = 1, signal = new AbortController().signal } = check(options, OPTIONS.watch, 'watch()');
+        for (let next = from; ;) {
+            const answer = await this.#poll([this.name, { from: next, timeout: POLL }], signal);
+            const version = part(answer, 'version', Number.isInteger);
+            if (answer.timeout) continue;
+            next = version + 1;
+            yield answer;
+        }
     }
 
     explain(options) {

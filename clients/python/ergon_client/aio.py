@@ -536,6 +536,16 @@ class ActorRef:
         found: dict[str, Any] = shown(await self._ask("actor.explain", {}))
         return found
 
+    async def watch(self, start: int = 1) -> AsyncGenerator[dict[str, Any], None]:
+        """Its `version`, `stage` and `state` as soon as the version is `start` or more, and again at each change. None is missed
+        but versions in between, whatever the connection and the server do. One that is dropped has version 0."""
+        while True:
+            answer = await self._client._poll("actor.watch", [self.name, {"from": start, "timeout": POLL}])
+            version = part(answer, "version", int)
+            if not answer.get("timeout"):
+                start = version + 1
+                yield answer
+
     async def start(self, *, reset: bool = False) -> str:
         """Lets it go on that is stopped, with `reset` without a state. These four answer its stage."""
         return await self._stage("actor.start", {"reset": reset})

@@ -212,7 +212,9 @@ class Client:
 
     def watch(self, task: TaskId, start: int = 1) -> Iterator[dict[str, Any]]:
         """As aio.Client.watch(); a generator."""
-        events = self._client.watch(task, start)
+        return self._each(self._client.watch(task, start))
+
+    def _each(self, events: AsyncGenerator[dict[str, Any], None]) -> Iterator[dict[str, Any]]:
         try:
             while (event := self._run(following(events))) is not None:
                 yield event
@@ -359,6 +361,10 @@ class ActorRef:
     def explain(self) -> dict[str, Any]:
         """As aio.ActorRef.explain()."""
         return self._client._run(self._actor.explain())
+
+    def watch(self, start: int = 1) -> Iterator[dict[str, Any]]:
+        """As aio.ActorRef.watch(); a generator."""
+        return self._client._each(self._actor.watch(start))
 
     def start(self, *, reset: bool = False) -> str:
         """As aio.ActorRef.start()."""
