@@ -439,7 +439,7 @@ export class ActorRef {
     get(options?: CallOptions & { state?: boolean }): Promise<any>;
     /** The same with `reason` and `text`. */
     explain(options?: CallOptions): Promise<any>;
-    /** Now and at each change, from version `from` (1) on; one that is dropped has version 0. None is missed but versions in between. */
+    /** Now and at each change, from version `from` (1) on; 0: it was dropped. It misses only versions in between. */
     watch(options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<ActorVersion, void>;
     /** These four return the stage. */
     start(options?: CallOptions & { reset?: boolean }): Promise<string>;
