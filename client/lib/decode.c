@@ -223,6 +223,7 @@ static const struct decode_field TYPE_FIELDS[] = {
     TYPE(DECODE_TEXT, "type", type),
     TYPE(DECODE_NUMBER, "schema", schema),
     TYPE(DECODE_BOOL, "steps", steps),
+    TYPE(DECODE_BOOL, "pipeline", pipeline),
     TYPE(DECODE_TEXT, "durable", durable),
     TYPE(DECODE_NUMBER, "actors", actors),
     TYPE(DECODE_NUMBER, "active", active),

@@ -27,7 +27,7 @@ type ActorType struct {
 	Upgrade func(state any, schema int64) (any, error)
 
 	// durable, idle, backoff, backoff_max, timeout, retries, call_retries, messages, mailbox, state_max, on_failure, intensity,
-	// window, supervisor; default: the server's.
+	// window, supervisor, pipeline; default: the server's.
 	Policy With
 }
 
@@ -93,7 +93,7 @@ func (a *Actor) send(change string, with With, known table, words ...any) {
 }
 
 var policyOptions = table{"state_max": {"state", nil}}.and(durationOf, "idle backoff backoff_max timeout window").
-	and(nil, "durable retries call_retries messages mailbox on_failure intensity supervisor")
+	and(nil, "durable retries call_retries messages mailbox on_failure intensity supervisor pipeline")
 
 // policies are the option actors of worker.register.
 func policies(actors map[string]ActorType) (map[string]any, error) {

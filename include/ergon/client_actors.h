@@ -130,6 +130,7 @@ struct ergon_actor_type_shown {
     char on_failure[16];
     uint64_t intensity, window_ms;
     char supervisor[201];
+    bool pipeline; /* its turns do not wait for the disk */
 };
 
 /* False: the value is no such answer, and `out` is undefined. */

@@ -107,6 +107,9 @@ struct ergon_actor {
     uint64_t window_ms;
     /* An actor "type/key" that gets `failed [actor, method, error, stopped]` then; NULL: none. */
     const char *supervisor;
+    /* True: the methods touch nothing outside their turn, so the next turn of an actor begins
+     * before the disk has the last one (docs/actors.md).  A turn may run again then, unseen. */
+    bool pipeline;
 };
 
 /* Whose turn it is; valid as long as the task. */

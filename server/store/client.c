@@ -138,6 +138,8 @@ void store_push(struct store *s, struct store_op *op)
     assert(op->kind != STORE_GROUP || op->group.first);
     assert(op->kind != STORE_PUT || op->task.id > 0);
     store_op_end(op, STORE_OK);
+    if (op->kind == STORE_GROUP)
+        op->group.seen = counter_read(&s->counters.taken);
     counter_add(&s->counters.pushed, 1);
     if (!s->stopped) {
         gather(s, op);

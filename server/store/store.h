@@ -34,8 +34,8 @@ struct store;
 struct store_chunk;
 
 /* What can go wrong.  All but STORE_OK leave the file as it was.  All but STORE_REFUSED,
- * STORE_UNREPLICATED and STORE_CLOSED are the whole commit's, and say that the store is out of
- * order. */
+ * STORE_UNREPLICATED, STORE_FOLLOWS and STORE_CLOSED are the whole commit's, and say that the store
+ * is out of order. */
 enum store_error {
     STORE_OK,
     STORE_FULL,      /* no space left on the device, or beyond the quota */
@@ -53,6 +53,8 @@ enum store_error {
     /* This operation alone: a PUT of a task that is to be replicated, or the CHANGE that makes it
      * so (`rises`), while the engine does not replicate.  The same may succeed later. */
     STORE_UNREPLICATED,
+    /* This operation alone: a group that `follows` one that was not written. */
+    STORE_FOLLOWS,
     /* This operation alone: a PUT of an id that is there, a CHANGE of one that is not, or larger
      * than a row may be.  Final: the same again fails again. */
     STORE_REFUSED
@@ -342,6 +344,11 @@ struct store_op {
         struct {
             struct store_op *first;
             uint32_t count; /* at least 1 */
+            /* The client pushed it upon others that have not come back.  It comes back
+             * STORE_FOLLOWS if a group before it was not written, and the client had not taken that
+             * when it pushed this one. */
+            bool follows;
+            uint64_t seen; /* private: operations that the client had taken by then */
         } group;
         struct store_audit audit;
         uint64_t back; /* ns */

@@ -37,6 +37,8 @@ const char *store_error_text(enum store_error e)
     case STORE_UNREPLICATED:
         return "the database has no synchronous standby now; submit again later, or with durable: "
                "async, or see docs/cluster.md";
+    case STORE_FOLLOWS:
+        return "a change before this one could not be written; do it again";
     case STORE_REFUSED:
         return "the store has this already, has it no more, or it is larger than a row may be";
     }

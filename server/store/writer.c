@@ -2,6 +2,7 @@
  *
  * Up to `batches` of the driver are under way.  They end in the order of their begins, so that
  * operations come back in the order in which they were pushed. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -99,9 +100,18 @@ static bool is_unknown(const struct store *s, const struct store_op *op)
     return (op->kind == STORE_ROW_PUT || op->kind == STORE_ROW_REMOVE) && op->table->file;
 }
 
+/* Does it follow a group that was not written?  No batch is under way, so all before it are known:
+ * drivers that keep actors take one at a time. */
+static bool is_lost(const struct store *s, const struct store_op *op)
+{
+    assert(op->kind != STORE_GROUP || s->under_way == 0 || !s->driver->keeps_actors);
+    return op->kind == STORE_GROUP && op->group.follows && op->group.seen < s->group_failed;
+}
+
 static bool is_alone(const struct store *s, const struct store_op *op)
 {
-    return op->kind == STORE_LOAD || op->kind == STORE_HAND_OVER || is_unknown(s, op);
+    return op->kind == STORE_LOAD || op->kind == STORE_HAND_OVER || is_unknown(s, op) ||
+           is_lost(s, op);
 }
 
 static struct store_op *next_of(struct store *s)
@@ -139,12 +149,22 @@ static void fail_all(const struct store_batch *b)
         store_op_end(b->ops[n], b->error);
 }
 
+static bool lost_group(const struct store_batch *b)
+{
+    for (uint32_t n = 0; n < b->count; n++)
+        if (b->ops[n]->kind == STORE_GROUP && b->ops[n]->error != STORE_OK)
+            return true;
+    return false;
+}
+
 static void give_back(struct store *s, const struct store_batch *b)
 {
     fail_all(b);
     s->given += b->count;
     if (b->error != STORE_OK)
         s->failed = s->given;
+    if (b->error != STORE_OK || lost_group(b))
+        s->group_failed = s->given;
     for (uint32_t n = 0; n < b->count; n++)
         lane_push(&s->out, &b->ops[n]->item);
     lane_flush(&s->out);
@@ -292,8 +312,10 @@ static bool run_alone(struct store *s)
         begin(s, b);
         return true;
     }
-    if (is_unknown(s, op))
-        store_op_end(op, final_error(s) == STORE_OK ? STORE_REFUSED : final_error(s));
+    if (is_unknown(s, op) || is_lost(s, op))
+        store_op_end(op, final_error(s) != STORE_OK ? final_error(s)
+                         : is_unknown(s, op)        ? STORE_REFUSED
+                                                    : STORE_FOLLOWS);
     else if (op->kind == STORE_HAND_OVER)
         op->error = final_error(s) == STORE_OK ? STORE_IO : final_error(s);
     else

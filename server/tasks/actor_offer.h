@@ -54,6 +54,7 @@ struct actor_policy {
     uint32_t state;     /* bytes of a state, at most */
     uint8_t durable;    /* enum actor_durable */
     uint8_t on_failure; /* enum actor_on_failure: of a message that was given up */
+    uint8_t pipeline;   /* 1: turns touch nothing outside, so the next waits for no disk */
     uint32_t intensity; /* so many of them in `window` stop the actor; 0: none do */
     ao_time window;
     char supervisor[ACTOR_NAME_MAX + 1]; /* the name of an actor of the same tenant; "": none */

@@ -41,6 +41,9 @@ struct attempt_turn {
     uint64_t waits_for;        /* the jobs': the job that its last call was about; 0: none */
     uint32_t attempt;          /* its number; no two that begin have the same */
     uint32_t calls;            /* that a handler of this process has made */
+    uint64_t behind;           /* the jobs': the last change that its state has and the disk may
+                                  not have; 0: none */
+    bool fenced;               /* the jobs': that could not be written */
     struct span actor;         /* "cart/42", behind the struct */
     struct blob *state;        /* a reference; NULL: it has none */
     uint64_t version;

@@ -28,6 +28,7 @@ struct turn_message {
     struct span method;   /* its full name: "stats.added"; empty: the reminder is forgotten */
     struct span params;   /* raw */
     struct span options;  /* a raw map or nil, which nobody has looked at; empty: none */
+    bool later;           /* the jobs': it is sent when the turn is on disk */
 };
 
 /* In the order in which they are to be submitted. */

@@ -67,6 +67,16 @@ static bool read_durable(struct reader *r, void *out)
     return good;
 }
 
+static bool read_pipeline(struct reader *r, void *out)
+{
+    bool pipeline;
+    uint8_t *to = out;
+    if (!read_bool(r, &pipeline))
+        return false;
+    *to = pipeline;
+    return true;
+}
+
 static bool read_on_failure(struct reader *r, void *out)
 {
     struct span name;
@@ -111,6 +121,7 @@ static bool read_policy(struct reading *g, struct reader *r)
         {"schema", read_count, &p->schema, "a number"},
         {"reads", read_names, &g->reads, "an array of names of its methods, without the type"},
         {"durable", read_durable, &p->durable, "\"none\" or \"fsync\""},
+        {"pipeline", read_pipeline, &p->pipeline, "true or false"},
         {"idle", read_positive, &p->idle, "a duration, more than 0"},
         {"retries", read_count, &p->retries, "a number"},
         {"call_retries", read_count, &p->call_retries, "a number"},

@@ -407,6 +407,16 @@ class Workers(ActorsTest):
         types = {t["type"]: t for t in self.client.call("actor.types")}
         self.assertEqual([types["ward"][k] for k in ("on_failure", "intensity", "window", "supervisor")], ["stop", 10, 60000, "ops/main"])
 
+    def test_turns_of_a_pipeline_follow_each_other(self):
+        worker = self.worker("till.add", slots=4, actors={"till": {"pipeline": True}})
+        calls = [self.client.send("actor.call", "till/1", "add", [n]) for n in (1, 2, 3, 0)]
+        for _ in calls:
+            number, _, (amount, context) = worker.take()
+            total = (context["state"] or 0) + amount
+            worker.answer(number, [total, {"state": total} if amount else None])
+        self.assertEqual([self.client.result(call) for call in calls], [1, 3, 6, 6])
+        self.assertEqual([t["pipeline"] for t in self.client.call("actor.types") if t["type"] in ("till", "ticker")], [False, True])
+
     def test_calls_of_turns_make_no_cycle(self):
         worker = self.worker("ring.call", "ring.name", slots=8, actors={"ring": {"reads": ["name"]}})
         first = self.client.send("actor.call", "ring/a", "call", [], {"timeout": "20s", "traceparent": f"00-{32 * 'a'}-{16 * 'b'}-01"})
@@ -437,7 +447,8 @@ class Workers(ActorsTest):
                                  (["cart.add"], {"actors": {"cart": {"durable": "async"}}}), (["cart.add"], {"actors": {"cart": {"state": "2m"}}}),
                                  (["cart.add"], {"actors": {"cart": {"wrong": 1}}}), (["cart.add"], {"actors": {"cart": {"on_failure": "wait"}}}),
                                  (["cart.add"], {"actors": {"cart": {"intensity": 1001}}}), (["cart.add"], {"actors": {"cart": {"window": 0}}}),
-                                 (["cart.add"], {"actors": {"cart": {"supervisor": "ops"}}}), (["cart.add"], {"actors": [1]})):
+                                 (["cart.add"], {"actors": {"cart": {"supervisor": "ops"}}}),
+                                 (["cart.add"], {"actors": {"cart": {"pipeline": 1}}}), (["cart.add"], {"actors": [1]})):
             self.assertEqual(self.code("worker.register", methods, options | {"context": True}), "BAD_PARAMS", options)
         self.assertEqual(self.code("worker.register", ["cart.add"], {"actors": {"cart": {}}}), "BAD_PARAMS")
         with self.refused("STORE") as caught:  # there is none

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/blob.h"
 #include "server/jobs/persist/codec.h"
 #include "server/store/chunk.h"
 #include "tests/support/cmocka_env.h"
@@ -116,13 +117,22 @@ static void apply_own(struct store *s, const struct store_op *op)
         s->handed++;
 }
 
+static enum store_error outcome_of_group(struct store *s, const struct store_op *op)
+{
+    if (op->group.follows && (s->lost_group || op->group.seen < s->group_failed))
+        return STORE_FOLLOWS;
+    bool refused = s->refuses_groups || s->refuses_one;
+    s->refuses_one = false;
+    return refused ? STORE_REFUSED : STORE_OK;
+}
+
 static void apply_one(struct store *s, struct store_op *op)
 {
     bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
     uint8_t need = op->task.durable == DURABLE_FSYNC ? s->require : op->task.durable;
     op->error = s->fenced ? STORE_FENCED : s->error;
-    if (op->error == STORE_OK && op->kind == STORE_GROUP && s->refuses_groups)
-        op->error = STORE_REFUSED;
+    if (op->error == STORE_OK && op->kind == STORE_GROUP)
+        op->error = outcome_of_group(s, op);
     if (op->error == STORE_OK && promises && op->task.durable >= DURABLE_FSYNC &&
         need > (uint8_t)s->level)
         op->error = STORE_UNREPLICATED;
@@ -158,8 +168,13 @@ static void commit(struct store *s)
     for (uint32_t taken = 0; s->first && (s->most == 0 || taken < s->most); taken++) {
         struct store_op *op = store_ops_pop(&s->first);
         apply(s, op);
+        s->given++;
+        s->lost_group |= op->error != STORE_OK && (op->kind == STORE_GROUP || s->error != STORE_OK);
         store_ops_push(&s->done_first, &s->done_last, op);
     }
+    if (s->lost_group)
+        s->group_failed = s->given;
+    s->lost_group = false;
 }
 
 static enum ao_verdict commit_step(struct ao *self)
@@ -182,6 +197,8 @@ void store_push(struct store *s, struct store_op *op)
         store_ops_push(&s->done_first, &s->done_last, op);
         return;
     }
+    if (op->kind == STORE_GROUP)
+        op->group.seen = s->taken;
     store_ops_push(&s->first, &s->last, op);
     if (s->receiver && ao_state(&s->disk) == AO_STATE_INACTIVE)
         ao_sleep_for(&s->disk, s->latency);
@@ -189,6 +206,7 @@ void store_push(struct store *s, struct store_op *op)
 
 struct store_op *store_take(struct store *s)
 {
+    s->taken += s->done_first != NULL;
     return s->done_first ? store_ops_pop(&s->done_first) : NULL;
 }
 
@@ -285,6 +303,7 @@ int store_start(struct store *s, struct activator *client, struct ao *receiver)
 {
     s->receiver = receiver;
     s->stopped = false;
+    s->given = s->taken = s->group_failed = 0;
     ao_init(&s->disk, &disk_class, client);
     if (s->first)
         ao_sleep_for(&s->disk, s->latency);
@@ -325,6 +344,8 @@ static void drop(struct store_op *op, struct jobs *client)
         store_chunk_free(op->load.chunk);
     if (op->kind == STORE_ROW_GET && op->error == STORE_OK)
         free(op->bytes);
+    if (op->kind == STORE_ROW_PUT && op->table == &store_actor_types)
+        blob_unref((struct blob *)(uintptr_t)op->tag); /* actor_types.c */
     codec_write_free(client, op);
 }
 

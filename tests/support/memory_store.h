@@ -20,7 +20,10 @@ struct store {
     uint32_t most;          /* operations of a commit, but of the last; 0: all pushed by its end */
     enum store_error error; /* of commits from now on */
     bool refuses_groups;    /* likewise: STORE_REFUSED */
-    enum store_level level; /* likewise */
+    bool refuses_one;       /* the next group, and no other */
+    bool lost_group;        /* of the commit under way: a group failed */
+    uint64_t given, taken, group_failed; /* operations; until the last commit in which one did */
+    enum store_level level;              /* likewise */
     enum store_level level_most;
     uint8_t require;             /* as in struct store_options */
     uint64_t (*wall)(void *arg); /* Unix ns; NULL: no commit has a time */

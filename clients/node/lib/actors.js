@@ -27,6 +27,7 @@ const POLICY = {
     intensity: ['intensity', same],
     window: ['window', wholeOf],
     supervisor: ['supervisor', same],
+    pipeline: ['pipeline', same],
 };
 
 class Actor {

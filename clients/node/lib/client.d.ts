@@ -369,6 +369,7 @@ export interface ActorType {
     intensity?: number;
     window?: Duration;
     supervisor?: string;
+    pipeline?: boolean;
 }
 
 /**

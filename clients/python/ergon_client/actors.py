@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DURATIONS = ("idle", "backoff", "backoff_max", "timeout", "window")
 POLICY = ("schema", "durable", *DURATIONS, "retries", "call_retries", "messages", "mailbox", "state_max", "on_failure",
-          "intensity", "supervisor")
+          "intensity", "supervisor", "pipeline")
 UNKNOWN = 0.1  # s until a state of a schema that this host does not know is offered to a host again
 
 
@@ -59,6 +59,7 @@ class Actor:
     intensity: Optional[int] = None
     window: Optional[Duration] = None
     supervisor: Optional[str] = None
+    pipeline: Optional[bool] = None
 
     state: Any
     name: str

@@ -24,6 +24,7 @@
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/refusal.h"
 #include "server/jobs/core/table.h"
+#include "server/store/store.h"
 #include "server/tasks/actor_offer.h"
 #include "server/tasks/turn.h"
 
@@ -71,10 +72,15 @@ struct actor_more {
     bool has_failed;     /* it is stopped by a failure of a message, in this process */
     uint64_t stopped_at; /* Unix ns */
     /* --- Of one that is durable --- */
-    struct actor_write *turn; /* what the last turn changed, until it is on disk; NULL: nothing */
-    struct actor_write *act;  /* under way, of an operation; NULL: none */
-    struct operation *ops;    /* that wait for the load, or for these; the first is the oldest */
-    struct job_list reads;    /* that wait for the load */
+    struct actor_write *turn, *last_turn; /* what turns changed that are not on disk, in order */
+    size_t turn_bytes;                    /* of the states of these */
+    uint32_t turns;                       /* how many they are */
+    enum store_error doomed;              /* not STORE_OK: one of these could not be written */
+    bool awaits_store;                    /* no turn begins before the next try */
+    bool resets;                          /* its state goes when these are on disk */
+    struct actor_write *act;              /* under way, of an operation; NULL: none */
+    struct operation *ops; /* that wait for the load, or for these; the first is the oldest */
+    struct job_list reads; /* that wait for the load */
     LIST_ENTRY(actor_more) by_again; /* while `again`: a load or a write that failed */
     bool again;
 };
@@ -129,6 +135,7 @@ struct actors {
     uint32_t type_count;
     struct actor_more *steps; /* that are to be submitted, by next_step */
     struct actor_more *news;  /* whose watchers are to be answered, by next_news */
+    uint64_t writes;          /* that turns began */
     bool submits;             /* a step of the actors' own is being submitted */
     bool started;             /* the store takes writes */
     bool of_modules;          /* modules offer types: these need no rows */

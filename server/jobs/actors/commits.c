@@ -11,11 +11,32 @@
 #include "server/jobs/operations/sync.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
+#include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
 
+enum {
+    CHAIN_MOST = 1024,         /* turns of an actor that wait for their commit */
+    CHAIN_BYTES_MOST = 4 << 20 /* of the states that they made */
+};
+
+/* What an actor is behind a write. */
+struct image {
+    struct blob *state;
+    uint64_t version;
+    uint32_t schema;
+};
+
 struct actor_write {
+    struct actor *actor;
+    struct actor_write *next;  /* of a turn: the turn that began behind it */
     struct job *job;           /* of a turn; NULL: it has ended by itself */
     struct attempt_turn *turn; /* of a turn */
+    struct image after;        /* of a turn; with a reference */
+    bool in_chain;             /* the next turn may begin before it is on disk */
+    bool has_group;            /* else it only waits for those before it */
+    bool refused;              /* by the store: the end of its message is written without it */
+    bool changes_row;          /* of a turn: the actor's */
+    uint64_t number;           /* of a turn; no two have the same */
     struct job **sent;         /* by a turn: jobs that are held (journal.h); malloc'ed */
     uint32_t sent_count;
     struct withdrawn gone;   /* reminders that a turn forgets */
@@ -46,62 +67,106 @@ static void write_free(struct actor_write *w)
     free(w->gone.ids);
     free(w->act.stopped);
     blob_unref(w->state);
+    blob_unref(w->after.state);
     free(w);
+}
+
+/* --- The chain: turns that are not on disk --- */
+
+static struct image committed(const struct actor *a)
+{
+    return (struct image){.state = a->state, .version = a->version, .schema = a->schema};
+}
+
+static struct actor_write *last_turn(const struct actor *a)
+{
+    return a->more ? a->more->last_turn : NULL;
+}
+
+/* As the turn that begins now sees it. */
+static struct image front(const struct actor *a)
+{
+    const struct actor_write *last = last_turn(a);
+    return last ? last->after : committed(a);
+}
+
+static size_t state_size(const struct actor_write *w)
+{
+    return w->after.state ? w->after.state->len : 0;
+}
+
+static void chain_add(struct actor *a, struct actor_write *w)
+{
+    struct actor_more *more = a->more;
+    *(more->turn ? &more->last_turn->next : &more->turn) = w;
+    more->last_turn = w;
+    more->turns++;
+    more->turn_bytes += state_size(w);
+}
+
+static void chain_remove(struct actor *a, struct actor_write *w)
+{
+    struct actor_more *more = a->more;
+    struct actor_write **at = &more->turn, *prev = NULL;
+    for (; *at != w; at = &(*at)->next)
+        prev = *at;
+    *at = w->next;
+    if (more->last_turn == w)
+        more->last_turn = prev;
+    more->turns--;
+    more->turn_bytes -= state_size(w);
+    if (w->job)
+        job_message(w->job)->writes = false;
+}
+
+/* NULL: nothing of it is being written. */
+static struct actor_write *write_of(const struct actor *a, const struct job *job)
+{
+    struct actor_write *w = last_turn(a);
+    if (w && w->job != job)
+        w = job_message(job)->writes || a->more->doomed != STORE_OK ? a->more->turn : NULL;
+    while (w && w->job != job)
+        w = w->next;
+    return w;
 }
 
 /* --- The row --- */
 
-struct image {
-    struct blob *state; /* borrowed */
-    uint64_t version;
-    uint32_t schema;
-    const char *stopped;
-    uint64_t stopped_at;
-};
-
-static struct image image_of(const struct actor *a)
+static struct image with_turn(struct image i, const struct turn_changes *c)
 {
-    const struct actor_more *more = a->more;
-    return (struct image){.state = a->state,
-                          .version = a->version,
-                          .schema = a->schema,
-                          .stopped = more->stopped,
-                          .stopped_at = more->stopped ? more->stopped_at : 0};
+    if (c->state)
+        return (struct image){c->state, i.version + 1, c->schema};
+    if (c->drops && i.state)
+        return (struct image){NULL, i.version + 1, 0};
+    return i;
 }
 
-static void add_turn(const struct actor *a, struct image *i, const struct turn_changes *c)
+static struct image image_of(const struct actor *a, const struct actor_write *w)
 {
-    bool drops = !c->state && c->drops && a->state;
-    if (!c->state && !drops)
-        return;
-    i->state = c->state;
-    i->schema = c->state ? c->schema : 0;
-    i->version++;
+    if (w->turn)
+        return w->after;
+    struct image i = committed(a);
+    return w->act.resets ? (struct image){NULL, i.version + 1, 0} : i;
 }
 
-static void add_act(const struct actor *a, struct image *i, const struct actor_act *act)
+/* Why it is stopped then, and since when. */
+static struct span stop_of(const struct actor *a, const struct actor_write *w, uint64_t *at)
 {
-    if (act->starts)
-        i->stopped = NULL;
-    if (act->stopped) {
-        i->stopped = act->stopped;
-        i->stopped_at = table_wall(scheduler_of(a)->table);
+    const char *stopped = w->act.starts ? NULL : a->more->stopped;
+    *at = a->more->stopped_at;
+    if (w->act.stopped) {
+        stopped = w->act.stopped;
+        *at = table_wall(scheduler_of(a)->table);
     }
-    if (act->resets) {
-        i->state = NULL;
-        i->schema = 0;
-        i->version++;
-    }
+    return stopped ? span_text(stopped) : (struct span){0};
 }
 
 static struct store_op *row_new(struct actor *a, struct actor_write *w, enum store_kind kind,
                                 write_done *done)
 {
-    struct image i = image_of(a);
-    if (w->turn)
-        add_turn(a, &i, &w->turn->changes);
-    add_act(a, &i, &w->act);
-    struct span stopped = i.stopped ? span_text(i.stopped) : (struct span){0};
+    uint64_t stopped_at;
+    struct image i = image_of(a, w);
+    struct span stopped = stop_of(a, w, &stopped_at);
     struct store_op *row = codec_row_new(jobs_of_actor(a), kind, &store_actors, stopped.len, done);
     if (!row)
         return NULL;
@@ -114,7 +179,7 @@ static struct store_op *row_new(struct actor *a, struct actor_write *w, enum sto
                              .version = i.version,
                              .schema = i.schema,
                              .stopped = span_put(stopped, &at),
-                             .stopped_at = i.stopped ? i.stopped_at : 0,
+                             .stopped_at = stopped.len > 0 ? stopped_at : 0,
                              .changed_at = table_wall(scheduler_of(a)->table),
                              .state = i.state ? blob_bytes(i.state) : (struct span){0}};
     blob_unref(w->state);
@@ -141,9 +206,9 @@ static void write_back(struct actor *a, struct actor_write *w, enum store_error 
 
 /* --- A turn --- */
 
-static bool changes_row(const struct actor *a, const struct turn_changes *c)
+static bool changes_row(const struct image *i, const struct turn_changes *c)
 {
-    return c->state || (c->drops && a->state) || c->stops;
+    return c->state || (c->drops && i->state) || c->stops;
 }
 
 /* A new job, of which nobody knows before it is on disk. */
@@ -154,10 +219,12 @@ static bool is_held(const struct submitted *done)
 
 bool commits_wants(const struct actor *a, const struct turn_changes *c, const struct outbox *sent)
 {
-    bool wants = changes_row(a, c);
-    for (uint32_t i = 0; i < sent->count; i++)
-        wants |= is_held(&sent->made[i]);
-    return (wants || sent->gone.count > 0) && actor_is_durable(a);
+    struct image i = front(a);
+    bool wants = changes_row(&i, c);
+    for (uint32_t n = 0; n < sent->count; n++)
+        wants |= is_held(&sent->made[n]);
+    wants |= sent->gone.count > 0;
+    return (wants && actor_is_durable(a)) || last_turn(a);
 }
 
 static void turn_back(struct jobs *jobs, struct store_op *group);
@@ -168,7 +235,7 @@ static bool has_row(const struct job *job)
     return job->durable != DURABLE_NONE && !job_message(job)->is_step;
 }
 
-static void turn_failed(struct actor *a, enum store_error error);
+static void turn_failed(struct actor *a, struct actor_write *w, enum store_error error);
 
 /* The group of the turn has the outcome. */
 static void member_back(struct jobs *jobs, struct store_op *row)
@@ -212,9 +279,10 @@ static struct store_op *group_new(struct actor *a, struct actor_write *w, write_
     struct store_op *group = codec_write_new(jobs_of_actor(a), STORE_GROUP, 0, done);
     if (!group)
         return NULL;
-    group->owner = a;
+    group->owner = w;
+    group->group.follows = a->more->turn != w;
     if (!add_sent(a, w, group) || !reminders_write(a, &w->gone, w->job, group, &w->gone_rows) ||
-        (changes_row(a, &w->turn->changes) && !add_row(a, w, group))) {
+        (w->changes_row && !add_row(a, w, group))) {
         undo_group(a, group);
         return NULL;
     }
@@ -223,13 +291,24 @@ static struct store_op *group_new(struct actor *a, struct actor_write *w, write_
 }
 
 /* By itself: of a step, or of a message without a row. */
-static void push_alone(struct actor *a)
+static void push_alone(struct actor *a, struct actor_write *w)
 {
-    struct store_op *group = group_new(a, a->more->turn, turn_back_alone);
+    struct store_op *group = group_new(a, w, turn_back_alone);
     if (group)
         store_push(jobs_store(jobs_of_actor(a)), group);
     else
-        turn_failed(a, STORE_MEMORY);
+        turn_failed(a, w, STORE_MEMORY);
+}
+
+/* What steps and reminders do is not undone: so such a turn begins on what is on disk, and none
+ * begins behind it. */
+static bool is_last(const struct job *job, const struct turn_changes *c)
+{
+    const struct message *m = job_message(job);
+    bool is = m->is_step || m->is_reminder || c->drops;
+    for (const struct turn_message *sent = c->messages.first; sent; sent = sent->next)
+        is |= sent->reminder.len > 0;
+    return is;
 }
 
 static void detach(struct message *m, struct attempt_turn *turn)
@@ -242,14 +321,20 @@ static void detach(struct message *m, struct attempt_turn *turn)
 }
 
 /* NULL without memory. */
-static struct actor_write *write_of_turn(struct job *job, struct attempt_turn *turn,
-                                         const struct outbox *sent)
+static struct actor_write *write_of_turn(struct actor *a, struct job *job,
+                                         struct attempt_turn *turn, const struct outbox *sent)
 {
     const struct turn_changes *c = &turn->changes;
+    struct image i = front(a);
     struct actor_write *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
-    *w = (struct actor_write){.job = job, .turn = turn};
+    *w = (struct actor_write){.actor = a, .job = job, .turn = turn, .after = with_turn(i, c)};
+    w->number = ++a->type->actors->writes;
+    w->changes_row = changes_row(&i, c);
+    w->in_chain = a->type->policy.pipeline && !is_last(job, c);
+    if (w->after.state)
+        blob_ref(w->after.state);
     if (sent->count > 0)
         w->sent = calloc(sent->count, sizeof(struct job *));
     if (c->stops)
@@ -278,15 +363,16 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
 {
     bool moves = reminders_moves(job);
     struct message *m = job_message(job);
-    struct actor_write *w = write_of_turn(job, turn, sent);
-    assert(!a->more->turn);
+    struct actor_write *w = write_of_turn(a, job, turn, sent);
+    assert(!a->more->turn || a->more->last_turn->in_chain);
     if (!w) {
         refusal_set(why, ERGON_E_MEMORY, "there is no memory to write them");
         return MESSAGE_BAD;
     }
     hold(a, w, sent);
     detach(m, turn);
-    a->more->turn = w;
+    w->has_group = w->changes_row || w->sent_count > 0 || w->gone.count > 0 || has_row(job);
+    chain_add(a, w);
     if (m->is_step) {
         job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else if (moves) {
@@ -296,73 +382,78 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
         m->writes = true;
         job_end(scheduler_of(a), job, JOB_DONE, NULL, NULL);
     }
-    if (!has_row(job) && !a->more->act)
-        push_alone(a);
+    if (w->in_chain)
+        actor_leave(a, job); /* the next has its turn: commits_resume() */
+    if (w->has_group && !has_row(job) && !a->more->act)
+        push_alone(a, w);
     return m->is_step || moves ? MESSAGE_GOES_ON : MESSAGE_ENDS;
 }
 
+static void begin_next(struct actor *a);
+
 enum message_write commits_group(struct actor *a, struct job *job, struct store_op **group)
 {
-    struct actor_write *w = a->more->turn;
-    assert(w && w->job == job);
-    if (w->under_way || a->more->act)
+    struct actor_write *w = write_of(a, job);
+    assert(w);
+    if (w->under_way || a->more->act || a->more->doomed != STORE_OK)
         return MESSAGE_WRITE_LATER;
     *group = group_new(a, w, turn_back);
+    if (*group && w->in_chain)
+        begin_next(a);
     return *group ? MESSAGE_WRITE : MESSAGE_WRITE_NO_MEMORY;
 }
 
 void commits_alone(struct actor *a, struct job *job)
 {
-    struct actor_write *w = a->more->turn;
-    assert(w && w->job == job && !w->under_way);
-    if (!a->more->act)
-        push_alone(a);
+    struct actor_write *w = write_of(a, job);
+    assert(w && !w->under_way);
+    if (!a->more->act && a->more->doomed == STORE_OK)
+        push_alone(a, w);
+}
+
+static void turn_ends(struct actor *a, struct actor_write *w)
+{
+    chain_remove(a, w);
+    write_free(w);
 }
 
 bool commits_is_of(const struct actor *a, const struct job *job)
 {
-    return a->more->turn && a->more->turn->job == job;
+    return write_of(a, job) != NULL;
 }
 
 void commits_leave(struct actor *a, const struct job *job)
 {
-    if (a->more && a->more->turn && a->more->turn->job == job)
-        a->more->turn->job = NULL;
+    struct actor_write *w = a->more ? write_of(a, job) : NULL;
+    if (w && w->refused)
+        turn_ends(a, w);
+    else if (w)
+        w->job = NULL;
 }
 
 /* What it sent will not be written, nor what it forgets. */
-static void let_go(struct actor *a, enum store_error error)
+static void let_go(struct actor *a, struct actor_write *w, enum store_error error)
 {
-    struct actor_write *w = a->more->turn;
     reminders_restore(a, &w->gone);
     for (uint32_t i = 0; i < w->sent_count; i++)
         journal_let_go(jobs_of_actor(a), w->sent[i], error);
     w->sent_count = 0;
 }
 
-static void turn_ends(struct actor *a)
-{
-    struct actor_write *w = a->more->turn;
-    a->more->turn = NULL;
-    if (w->job)
-        job_message(w->job)->writes = false;
-    write_free(w);
-}
-
 /* A write of this actor is over: the next may begin. */
 static void go_on(struct actor *a)
 {
-    struct actor_write *w = a->more->turn;
+    struct actor_write *w = a->more->last_turn;
     if (!w) {
         commits_serve(a);
         return;
     }
-    if (w->under_way || a->more->act)
+    if (w->under_way || !w->has_group || a->more->act)
         return;
     if (w->job && has_row(w->job))
         journal_write(jobs_of_actor(a), w->job);
     else
-        push_alone(a);
+        push_alone(a, w);
 }
 
 /* --- A turn that is on disk --- */
@@ -380,26 +471,24 @@ static void turn_taken(struct actor *a)
     struct turn_changes *c = &w->turn->changes;
     struct job *job = w->job;
     reminders_confirm(a, &w->gone, job);
-    if (job)
-        job_message(job)->writes = false;
-    w->job = NULL;
+    chain_remove(a, w);
     if (c->stops) {
         actor_stop_as(a, w->act.stopped, table_wall(scheduler_of(a)->table));
         w->act.stopped = NULL;
     }
+    outbox_send_later(a, job, &c->messages);
     bool goes_on = job && (job_message(job)->is_step || job_reminder(job));
     if (goes_on && job_is(job, JOB_ENDING) && job->ending == JOB_CANCELLED)
         job = NULL; /* it was cancelled meanwhile */
     if (job && !job_is(job, JOB_ENDING)) {
-        a->more->turn = NULL; /* so that it may join again */
         step_goes_on(a, job, c);
-        write_free(w);
-        return;
+    } else {
+        mailbox_apply(a, job, c);
+        if (job && !has_row(job))
+            job_end_saved(scheduler_of(a), job);
     }
-    mailbox_apply(a, job, c);
-    if (job && !has_row(job))
-        job_end_saved(scheduler_of(a), job);
-    turn_ends(a);
+    assert(a->version == w->after.version);
+    write_free(w);
 }
 
 /* --- A turn that could not be written --- */
@@ -411,52 +500,229 @@ static void end_failed(struct actor *a, struct job *job, enum store_error error)
                       store_error_text(error));
 }
 
-static void message_failed(struct actor *a, struct job *job, enum store_error error)
+static void call_failed(struct actor *a, struct actor_write *w, enum store_error error)
 {
+    struct job *job = w->job;
+    let_go(a, w, error);
+    turn_ends(a, w);
+    if (!job)
+        return;
+    end_failed(a, job, error);
+    job_end_saved(scheduler_of(a), job);
+}
+
+static void message_failed(struct actor *a, struct actor_write *w, enum store_error error)
+{
+    struct job *job = w->job;
     if (!has_row(job)) {
-        let_go(a, error);
-        turn_ends(a);
-        end_failed(a, job, error);
-        job_end_saved(scheduler_of(a), job);
+        call_failed(a, w, error);
     } else if (error == STORE_REFUSED) {
-        let_go(a, error);
-        turn_ends(a);
-        job_message(job)->refused = true;
-        if (job_is(job, JOB_ENDING))
+        bool ends = job_is(job, JOB_ENDING);
+        let_go(a, w, error);
+        job_message(job)->writes = false;
+        job_message(job)->refused = w->refused = true;
+        if (!w->in_chain) /* else those behind it wait for its end */
+            turn_ends(a, w);
+        if (ends)
             end_failed(a, job, error);
         else
             outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED,
                            error_name(ERGON_E_STORE), store_error_text(error), (struct span){0});
-    } /* else its row is written again, with all of this */
+    } /* else its row is written again, with all of this; or it is the first again */
 }
 
-static void step_failed(struct actor *a, struct job *job, enum store_error error)
+static void step_failed(struct actor *a, struct actor_write *w, enum store_error error)
 {
+    struct job *job = w->job;
     if (error != STORE_REFUSED && job_is_open(job)) {
-        a->more->turn->failed = error;
+        w->failed = error;
         job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_STORE);
         commits_again(a);
         return;
     }
-    let_go(a, error);
-    turn_ends(a);
+    let_go(a, w, error);
+    turn_ends(a, w);
     if (job_is_open(job))
         outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_STORE),
                        store_error_text(error), (struct span){0});
 }
 
-static void turn_failed(struct actor *a, enum store_error error)
+static void turn_failed(struct actor *a, struct actor_write *w, enum store_error error)
 {
-    struct job *job = a->more->turn->job;
+    struct job *job = w->job;
     if (job && job_message(job)->is_step) {
-        step_failed(a, job, error);
+        step_failed(a, w, error);
     } else if (job) {
-        message_failed(a, job, error);
+        message_failed(a, w, error);
     } else {
-        let_go(a, error);
-        turn_ends(a);
+        let_go(a, w, error);
+        turn_ends(a, w);
     }
 }
+
+/* --- The turns behind one that could not be written --- */
+
+static void fence(struct actor *a)
+{
+    struct scheduler *s = scheduler_of(a);
+    struct job *head = a->more->head;
+    if (!head || !job_is_open(head))
+        return;
+    if (job_state_runs((enum job_state)head->state) && !(head->attempt_task && out_recall(s, head)))
+        for (struct attempt_turn *t = job_message(head)->turns; t; t = t->next)
+            t->fenced = true;
+    else if (head->state != JOB_DELAYED) { /* else joins() sees it when it is due */
+        job_unplace(s, head);
+        mailbox_wait(a, head, JOB_WHY_STORE);
+    }
+}
+
+/* What is in the chain counts no more, and nor does the turn that is out. */
+static void doom(struct actor *a, enum store_error error)
+{
+    struct actor_more *more = a->more;
+    if (more->doomed != STORE_OK)
+        return;
+    more->doomed = error;
+    fence(a);
+}
+
+/* Its head has begun, or its end is being written. */
+static bool head_holds(const struct actor *a)
+{
+    const struct job *head = a->more->head;
+    return head && (!job_is_open(head) || job_state_runs((enum job_state)head->state));
+}
+
+static bool is_out(const struct actor *a)
+{
+    for (const struct actor_write *w = a->more->turn; w; w = w->next)
+        if (w->under_way || w->refused)
+            return true;
+    return head_holds(a);
+}
+
+/* All are back: callers get the error, and messages with a row are the first again. */
+static void give_back(struct actor *a)
+{
+    struct actor_more *more = a->more;
+    enum store_error error = more->doomed;
+    struct job_list undone = {0};
+    struct actor_write *next;
+    for (struct actor_write *w = more->turn; w; w = next) {
+        next = w->next;
+        if (!w->job || !has_row(w->job))
+            call_failed(a, w, error);
+    }
+    for (struct actor_write *w; (w = more->turn);) {
+        struct job *job = w->job;
+        let_go(a, w, error);
+        turn_ends(a, w);
+        job_reopen(scheduler_of(a), job, "what it changed could not be written");
+        job_list_push(&undone, job);
+    }
+    more->doomed = STORE_OK;
+    more->awaits_store = undone.count > 0 && !journal_is_alone(error);
+    if (undone.count > 0)
+        mailbox_put_first(a, &undone);
+    if (more->awaits_store)
+        commits_again(a);
+    mailbox_go_on(a);
+}
+
+static void reset(struct actor *a)
+{
+    if (!a->state)
+        return;
+    actor_set_state(a, NULL, 0);
+    if (actor_is_durable(a))
+        commits_save(a);
+}
+
+static void chain_settle(struct actor *a)
+{
+    struct actor_more *more = a->more;
+    while (more->doomed == STORE_OK && more->turn && !more->turn->has_group)
+        turn_taken(a);
+    if (more->doomed != STORE_OK && !is_out(a))
+        give_back(a);
+    if (!more->turn && more->resets) {
+        more->resets = false;
+        reset(a);
+    }
+}
+
+static bool is_open(const struct actor *a)
+{
+    const struct actor_more *more = a->more;
+    const struct actor_write *last = more->last_turn;
+    return last->in_chain && (last->under_way || !last->has_group) && !last->turn->changes.stops &&
+           !more->act && !more->ops && !more->resets && more->turns < CHAIN_MOST &&
+           more->turn_bytes < CHAIN_BYTES_MOST;
+}
+
+bool commits_may_begin(const struct actor *a, const struct job *job, enum job_reason *reason)
+{
+    const struct message *m = job_message(job);
+    const struct actor_more *more = a->more;
+    bool failed = more->doomed != STORE_OK || more->awaits_store;
+    *reason = failed ? JOB_WHY_STORE : JOB_WHY_COMMIT;
+    bool is_alone = m->is_step || m->is_reminder || m->settles;
+    return !failed && (!more->turn || (!is_alone && is_open(a)));
+}
+
+static void begin_next(struct actor *a)
+{
+    enum job_reason reason;
+    mailbox_go_on(a);
+    struct job *head = a->more->head;
+    if (head && head->state == JOB_WAITING &&
+        (head->reason == JOB_WHY_COMMIT || head->reason == JOB_WHY_STORE) &&
+        commits_may_begin(a, head, &reason))
+        job_schedule(scheduler_of(a), head, !job_message(head)->is_step);
+}
+
+void commits_resume(struct actor *a)
+{
+    if (!a->more)
+        return;
+    chain_settle(a);
+    begin_next(a);
+}
+
+bool commits_counts(const struct actor *a, struct job *job, const struct attempt_turn *turn,
+                    bool failed)
+{
+    struct message *m = job_message(job);
+    bool fenced = turn && turn->fenced, last = failed || !turn || is_last(job, &turn->changes);
+    if (m->reads || (!fenced && !(last && last_turn(a))))
+        return true;
+    m->settles = true;
+    return false;
+}
+
+struct attempt_turn *commits_turn(const struct actor *a, const struct job *job)
+{
+    bool reads = job_message(job)->reads;
+    struct image i = reads ? committed(a) : front(a);
+    const struct actor_write *last = reads ? NULL : last_turn(a);
+    struct attempt_turn *turn = turn_new(actor_name(a), i.state);
+    if (!turn)
+        return NULL;
+    turn->version = i.version;
+    turn->schema = i.schema;
+    turn->reads = reads;
+    turn->behind = last ? last->number : 0;
+    return turn;
+}
+
+bool commits_is_on_disk(const struct actor *a, const struct attempt_turn *turn)
+{
+    const struct actor_write *first = a->more ? a->more->turn : NULL;
+    return turn->behind == 0 || !first || first->number > turn->behind;
+}
+
+/* --- What comes back --- */
 
 /* What it sent, and its own row; the last may be that of its message, which is for the end. */
 static struct store_op *members_back(struct jobs *jobs, struct store_op *group, uint32_t count)
@@ -469,20 +735,27 @@ static struct store_op *members_back(struct jobs *jobs, struct store_op *group, 
 
 static void turn_back(struct jobs *jobs, struct store_op *group)
 {
-    struct actor *a = group->owner;
-    struct actor_write *w = a->more->turn;
-    bool has_actor = changes_row(a, &w->turn->changes);
+    struct actor_write *w = group->owner;
+    struct actor *a = w->actor;
+    bool w_in_chain = w->in_chain, dooms = group->error != STORE_OK && w_in_chain;
     a->jobs++; /* it stays meanwhile */
-    struct store_op *rest = members_back(jobs, group, w->sent_count + w->gone_rows + has_actor);
+    struct store_op *rest =
+        members_back(jobs, group, w->sent_count + w->gone_rows + w->changes_row);
     write_back(a, w, group->error);
+    assert(group->error != STORE_OK || (w == a->more->turn && a->more->doomed == STORE_OK));
+    if (dooms)
+        doom(a, group->error);
     if (group->error == STORE_OK)
         turn_taken(a);
     else
-        turn_failed(a, group->error);
+        turn_failed(a, w, group->error);
     if (rest)
         codec_member_back(jobs, rest);
-    if (!a->more->turn || group->error != STORE_OK)
+    if (a->more)
+        chain_settle(a);
+    if (a->more && (!a->more->turn || group->error != STORE_OK || w_in_chain))
         commits_serve(a);
+    commits_resume(a);
     a->jobs--;
     actor_settle(a);
 }
@@ -499,9 +772,9 @@ void commits_drop(struct actor *a)
     struct job *job = w ? w->job : NULL;
     if (!w)
         return;
-    assert(!w->under_way);
-    let_go(a, STORE_CLOSED);
-    turn_ends(a);
+    assert(!w->under_way && !w->next);
+    let_go(a, w, STORE_CLOSED);
+    turn_ends(a, w);
     if (!job || job_message(job)->is_step)
         return; /* a step is the head, and is cancelled as that */
     job_mark(job, JOB_CANCEL);
@@ -530,7 +803,10 @@ void commits_serve(struct actor *a)
     a->jobs++;
     for (; op; op = next) {
         next = op->next;
-        op->cls->serve(jobs_of_actor(a), op);
+        if (op->cls->serve)
+            op->cls->serve(jobs_of_actor(a), op);
+        else
+            op->cls->serve_part(jobs_of_actor(a), op); /* of one message: it does all of it */
     }
     a->jobs--;
 }
@@ -538,6 +814,8 @@ void commits_serve(struct actor *a)
 /* The row of its message failed before, and is tried again some time. */
 static bool is_stuck(const struct actor_write *w)
 {
+    if (w->actor->more->doomed != STORE_OK)
+        return true;
     return w->failed != STORE_OK || (!w->under_way && w->job && job_is(w->job, JOB_UNSAVED));
 }
 
@@ -553,7 +831,7 @@ static void refuse_stuck(const struct actor *a, struct operation *op)
 static void await_write(struct actor *a, struct operation *op)
 {
     commits_await(a, op);
-    if (!a->more->act && !a->more->turn->under_way)
+    if (!a->more->act && !a->more->last_turn->under_way)
         commits_again(a);
 }
 
@@ -591,8 +869,10 @@ static void act_back(struct jobs *jobs, struct store_op *row)
     else if (row->error != STORE_OK)
         commits_again(a);
     write_free(w);
-    if (actor_more(a)) /* the drop of an actor may have taken it */
+    if (actor_more(a)) { /* the drop of an actor may have taken it */
         go_on(a);
+        commits_resume(a);
+    }
     a->jobs--;
     actor_settle(a);
 }
@@ -602,6 +882,7 @@ static bool push_act(struct actor *a, const struct actor_act *act)
     struct actor_write *w = calloc(1, sizeof *w);
     struct store_op *row = NULL;
     if (w) {
+        w->actor = a;
         w->act = *act;
         row = row_new(a, w, act->removes ? STORE_ROW_REMOVE : STORE_ROW_PUT, act_back);
     }
@@ -639,14 +920,23 @@ void commits_again(struct actor *a)
     journal_try_later(jobs_of_actor(a));
 }
 
-bool commits_try_step(struct actor *a)
+static bool try_step(struct actor *a)
 {
     struct actor_write *w = a->more->turn;
-    bool is_stuck = w && w->failed != STORE_OK && !w->under_way && !a->more->act;
+    bool is_stuck = w && !w->in_chain && w->failed != STORE_OK && !w->under_way && !a->more->act;
     if (!is_stuck || (w->job && !job_message(w->job)->is_step))
         return false;
-    push_alone(a);
+    push_alone(a, w);
     return true;
+}
+
+bool commits_try_again(struct actor *a)
+{
+    bool awaits = a->more->awaits_store;
+    a->more->awaits_store = false;
+    if (awaits)
+        commits_resume(a);
+    return try_step(a);
 }
 
 /* The next write of a turn has it, too. */
@@ -663,7 +953,10 @@ void commits_save(struct actor *a)
 
 void commits_fini(struct actor_more *more)
 {
-    write_free(more->turn);
+    for (struct actor_write *next; more->turn; more->turn = next) {
+        next = more->turn->next;
+        write_free(more->turn);
+    }
     write_free(more->act);
-    more->turn = more->act = NULL;
+    more->last_turn = more->act = NULL;
 }

@@ -1,6 +1,7 @@
 /* The rows of durable actors: what changes an actor is on disk before anybody sees it.
  *
- * Of one actor at most one write is under way: of a turn (`turn`), or of an operation (`act`).
+ * Of one actor at most one write is under way: of a turn (`turn`), or of an operation (`act`); of a
+ * type with `pipeline` the writes of several turns are, see below.
  *
  *     turn:  takes ---> waits for `act` ---> under way ---> on disk: the changes are the actor's
  *                            ^                   |
@@ -29,6 +30,34 @@
  * write of a turn that is under way, and throws away one that waits.  A step can be cancelled
  * meanwhile: then its changes are the actor's all the same.
  *
+ * --- The chain: types with `pipeline` ---
+ *
+ * Such a turn leaves the mailbox as it ends, and the next begins on what it made.
+ *
+ *     a->state          committed: what readers, operations and the next load see
+ *     more->turn, ...   writes in the order of their turns, each with the state behind it (`after`)
+ *     last `after`      what the next turn begins with
+ *
+ * So a commit takes the first write out of the chain, and a failure takes all: nothing has to be
+ * put back.  The next turn begins only when the last write was pushed, and while no operation
+ * waits; one that stops the actor is the last of its chain.  Steps, reminders, and turns that
+ * change reminders or drop the state, are in no chain: they begin on what is on disk.
+ *
+ *     a turn ends well       its group is pushed behind the others; with nothing to write it only
+ *                            waits for them, since its answer says what is not on disk
+ *     a turn ends otherwise  while the chain is not empty that counts for nothing
+ *                            (commits_counts()): it runs again when the chain is on disk
+ *     a turn calls           the call waits until the state that the turn began with is on disk
+ *                            (turn_calls.h); what it sends has its row in the group (outbox.h)
+ *     a write fails          the chain is `doomed`: the turn that is out is fenced, and no other
+ *                            begins.  The store gives back all groups behind that one
+ *                            (STORE_FOLLOWS), so none is written without one that it was made
+ *                            upon.  When all are back, and the fenced attempt has returned, calls
+ *                            get the error, and messages with a row are the first of the mailbox
+ *                            again, in their order.  The actor waits a second for the store.
+ *     a group is refused     likewise, and its own message ends FAILED; those behind it wait until
+ *                            that is on disk, so that a crash cannot let them pass it
+ *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_COMMITS_H
 #define ERGON_JOBS_COMMITS_H
@@ -44,6 +73,18 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
 /* message_hooks: `writes`, `writes_alone`. */
 enum message_write commits_group(struct actor *a, struct job *job, struct store_op **group);
 void commits_alone(struct actor *a, struct job *job);
+/* The attempt of this job begins: with the state that it gets.  NULL without memory. */
+struct attempt_turn *commits_turn(const struct actor *a, const struct job *job);
+/* May the head begin?  False: REASON says what it waits for; commits_resume() schedules it. */
+bool commits_may_begin(const struct actor *a, const struct job *job, enum job_reason *reason);
+/* Something of the actor has changed: its chain, its head, or that it `resets`. */
+void commits_resume(struct actor *a);
+/* message_hooks: `counts`. */
+bool commits_counts(const struct actor *a, struct job *job, const struct attempt_turn *turn,
+                    bool failed);
+/* Is all on disk that the turn has seen? */
+bool commits_is_on_disk(const struct actor *a, const struct attempt_turn *turn);
+
 /* Are the changes of this job's turn being written? */
 bool commits_is_of(const struct actor *a, const struct job *job);
 /* The job has ended, or goes: no write refers to it any more. */
@@ -74,8 +115,9 @@ void commits_await(struct actor *a, struct operation *op);
 void commits_save(struct actor *a);
 /* It is written, or read, again in a second. */
 void commits_again(struct actor *a);
-/* A step's turn that could not be written is written again; false: there is none. */
-bool commits_try_step(struct actor *a);
+/* A second has passed: turns begin again, and a step's turn that could not be written is.  False:
+ * there is no such step. */
+bool commits_try_again(struct actor *a);
 /* Nothing comes back any more. */
 void commits_fini(struct actor_more *more);
 

@@ -146,7 +146,7 @@ static bool is_wanted(const struct actor_more *more)
 
 static void try_again(struct actor *a)
 {
-    if (a->residence == ACTOR_HERE && commits_try_step(a))
+    if (a->residence == ACTOR_HERE && commits_try_again(a))
         return;
     if (a->residence == ACTOR_UNREAD && is_wanted(a->more)) {
         loads_begin(a);

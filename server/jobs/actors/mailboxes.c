@@ -58,6 +58,32 @@ void mailbox_take_back(struct actor *a, struct job *job)
         job_list_insert(&more->waiting, job, NULL);
 }
 
+static void move_all(struct job_list *from, struct job_list *to)
+{
+    for (struct job *job; (job = job_list_pop(from));)
+        job_list_push(to, job);
+}
+
+void mailbox_put_first(struct actor *a, struct job_list *jobs)
+{
+    struct actor_more *more = a->more;
+    struct job_list behind = {0};
+    struct job *head = more->head;
+    for (struct job *job = jobs->first; job; job = job->next) {
+        message_of(job)->placed = true;
+        more->bytes += job->params_len;
+    }
+    if (head) {
+        job_unplace(scheduler_of(a), head);
+        mailbox_wait(a, head, JOB_WHY_ACTOR); /* its time is looked at when it is the head again */
+        job_list_push(jobs, head);
+        more->head = NULL;
+    }
+    move_all(&more->waiting, &behind);
+    move_all(jobs, &more->waiting);
+    move_all(&behind, &more->waiting);
+}
+
 void mailbox_go_on(struct actor *a)
 {
     struct job *job;

@@ -11,6 +11,8 @@ void mailbox_place(struct actor *a, struct job *job);
 /* The message, which has its place and was taken out of it, is put back: before all others that
  * wait, or as the head where there is none. */
 void mailbox_take_back(struct actor *a, struct job *job);
+/* These messages, which had left their places, wait before all others, the head among them. */
+void mailbox_put_first(struct actor *a, struct job_list *jobs);
 /* It waits for this reason.  Returns false. */
 bool mailbox_wait(struct actor *a, struct job *job, enum job_reason reason);
 /* Nobody has its turn: the next message has. */

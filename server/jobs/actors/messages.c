@@ -286,8 +286,11 @@ static void resumes(void *arg, struct job *job, bool begun)
         return;
     if (m->is_step && !more->step)
         more->step = job;
-    if (begun && !m->placed)
-        mailbox_place(m->actor, job);
+    if (!begun || m->placed)
+        return;
+    mailbox_place(m->actor, job);
+    if (more->head != job) /* others had begun, too; its time is looked at when it is the head */
+        mailbox_wait(m->actor, job, JOB_WHY_ACTOR);
 }
 
 /* --- Places --- */
@@ -347,6 +350,7 @@ static bool joins(void *arg, struct job *job)
     struct message *m = message_of(job);
     struct actor *a = m->actor;
     struct actor_more *more;
+    enum job_reason reason;
     (void)arg;
     if (m->is_reminder && !fires(a, job))
         return false;
@@ -378,6 +382,8 @@ static bool joins(void *arg, struct job *job)
     }
     if (more->stopped)
         return mailbox_wait(a, job, JOB_WHY_STOPPED);
+    if (!commits_may_begin(a, job, &reason))
+        return mailbox_wait(a, job, reason);
     return more->out == 0 || mailbox_wait(a, job, JOB_WHY_OVERRUN);
 }
 
@@ -398,6 +404,8 @@ static void ended(void *arg, struct job *job)
     supervision_ended(a, job);
     actor_leave(a, job);
     mailbox_go_on(a);
+    if (a->more && a->more->doomed != STORE_OK)
+        commits_resume(a);
     actor_settle(a);
 }
 
@@ -428,18 +436,16 @@ static struct attempt_turn *begins(void *arg, struct job *job)
     struct actor *a = m->actor;
     /* A read that was long in its queue may find that the actor has left memory: it loads it. */
     bool is_here = a->residence == ACTOR_HERE;
-    struct attempt_turn *turn = is_here ? turn_new(actor_name(a), a->state) : NULL;
+    struct attempt_turn *turn = is_here ? commits_turn(a, job) : NULL;
     (void)arg;
     assert(is_here || m->reads);
     m->given = turn != NULL;
     if (!turn)
         return NULL;
     turn->attempt = job->attempt + 1;
-    turn->version = a->version;
-    turn->schema = a->schema;
     turn->writes = a->type->policy.schema;
     turn->state_max = least(a->type->policy.state, (uint32_t)limits_of(a)->state);
-    turn->reads = m->reads;
+    m->settles = false;
     turn->next = m->turns;
     m->turns = turn;
     if (!m->reads)
@@ -476,6 +482,8 @@ static void back(void *arg, struct job *job, struct attempt_turn *turn)
     head = a->more->head;
     if (a->more->out == 0 && head && head->state == JOB_WAITING && head->reason == JOB_WHY_OVERRUN)
         job_schedule(scheduler_of(a), head, !message_of(head)->is_step); /* a step arrives anew */
+    if (a->more->turn || a->more->doomed != STORE_OK)
+        commits_resume(a);
     actor_settle(a);
 }
 
@@ -509,6 +517,7 @@ static enum message_verdict take(struct actor *a, struct job *job, struct attemp
         return MESSAGE_BAD;
     }
     reminders_confirm(a, &sent->gone, job);
+    outbox_send_later(a, job, &c->messages);
     return mailbox_apply(a, job, c);
 }
 
@@ -526,7 +535,7 @@ static enum message_verdict take_all(struct job *job, struct attempt_turn *turn,
     if (m->reads)
         return MESSAGE_ENDS;
     if (!has_room(a, &turn->changes, why) || !outbox_send(&sent, a, job, &turn->changes, why))
-        return MESSAGE_BAD;
+        return commits_counts(a, job, turn, true) ? MESSAGE_BAD : MESSAGE_VOID;
     enum message_verdict verdict = take(a, job, turn, &sent, why);
     if (verdict == MESSAGE_BAD)
         outbox_take_back(&sent, a, why->text);
@@ -539,9 +548,19 @@ static enum message_verdict takes(void *arg, struct job *job, struct attempt_tur
 {
     struct actors *actors = arg;
     enum message_verdict verdict = take_all(job, turn, why);
-    counter_add(verdict == MESSAGE_BAD ? &actors->shown.bad : &actors->shown.done, 1);
+    if (verdict != MESSAGE_VOID)
+        counter_add(verdict == MESSAGE_BAD ? &actors->shown.bad : &actors->shown.done, 1);
     actors->settled = turn;
     return verdict;
+}
+
+static bool counts(void *arg, struct job *job, const struct attempt_turn *turn, bool failed)
+{
+    struct actors *actors = arg;
+    bool is = commits_counts(message_of(job)->actor, job, turn, failed);
+    if (!is && turn)
+        actors->settled = turn;
+    return is;
 }
 
 static enum message_write writes(void *arg, struct job *job, struct store_op **group)
@@ -565,6 +584,7 @@ void messages_hook(struct actors *actors)
                                                                     .joins = joins,
                                                                     .begins = begins,
                                                                     .undone = undone,
+                                                                    .counts = counts,
                                                                     .takes = takes,
                                                                     .writes = writes,
                                                                     .gives_up = gives_up,

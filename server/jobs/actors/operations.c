@@ -471,11 +471,12 @@ static void serve_types(struct jobs *jobs, struct operation *op)
     for (uint32_t i = 0; i < actors->type_count; i++) {
         const struct actor_type *type = actors->types[i];
         jobs_worked(jobs, VIEW_WORK);
-        pack_map(p, 15);
+        pack_map(p, 16);
         pack_key_span(p, "type", type->name);
         pack_key_str(p, "durable", job_durable_names[type->policy.durable]);
         pack_key_uint(p, "schema", type->policy.schema);
         pack_key_bool(p, "steps", type->step != NULL);
+        pack_key_bool(p, "pipeline", type->policy.pipeline);
         pack_key_uint(p, "actors", counter_read(&type->count));
         pack_key_uint(p, "active", counter_read(&type->active));
         pack_key_uint(p, "stopped", counter_read(&type->stopped));

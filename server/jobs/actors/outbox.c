@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/utf8.h"
 #include "proto/job_options.h"
 #include "server/jobs/accessors.h"
@@ -64,12 +65,36 @@ static void set_trace(const struct actor *a, const struct job *job, struct job_s
     spec->tracestate = link.state;
 }
 
-static bool submit(struct actor *a, const struct job *job, const struct turn_message *m,
+static const struct actor_type *type_of(const struct actor *a, struct span name)
+{
+    const struct actors *actors = a->type->actors;
+    for (uint32_t i = 0; i < actors->type_count; i++)
+        if (span_equal(actors->types[i]->name, actor_type_of_name(name)))
+            return actors->types[i];
+    return NULL;
+}
+
+/* Will it have no row? */
+static bool is_fleeting(const struct actor *a, const struct job_spec *spec)
+{
+    const struct actor_type *to = spec->actor.len > 0 ? type_of(a, spec->actor) : NULL;
+    bool said = spec->said & 1u << JOB_OPTION_durable;
+    return spec->durable == DURABLE_NONE && (!to || said || to->policy.durable == DURABLE_NONE);
+}
+
+/* With `later` it may only be checked, and OUT stays without a job. */
+static bool submit(struct actor *a, const struct job *job, struct turn_message *m,
                    struct submitted *out, struct refusal *why)
 {
     struct job_spec spec = spec_of(a, m);
     if (!read_options(a, m, &spec, why))
         return false;
+    m->later = spec.reminder.len == 0 && a->type->policy.pipeline && actor_is_durable(a) &&
+               is_fleeting(a, &spec);
+    if (m->later) {
+        why->error = job_check_actor(a->type->actors->jobs, &spec, why->text, sizeof why->text);
+        return why->error == ERGON_OK;
+    }
     if (spec.reminder.len == 0) /* a reminder begins a trace of its own */
         set_trace(a, job, &spec);
     why->error = job_submit(a->type->actors->jobs, &spec, NULL, out, why->text, sizeof why->text);
@@ -116,25 +141,25 @@ static void name_it(const struct turn_message *m, struct refusal *why)
 }
 
 static bool submit_all(struct outbox *sent, struct actor *a, const struct job *job,
-                       const struct turn_messages *messages, struct refusal *why)
+                       struct turn_messages *messages, struct refusal *why)
 {
     if (messages->count > 0 && !(sent->made = calloc(messages->count, sizeof *sent->made)))
         return refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     jobs_worked(a->type->actors->jobs, SEND_WORK * (size_t)messages->count);
-    for (const struct turn_message *m = messages->first; m; m = m->next) {
+    for (struct turn_message *m = messages->first; m; m = m->next) {
         if (is_forget(m))
             continue;
         if (!submit(a, job, m, &sent->made[sent->count], why)) {
             name_it(m, why);
             return false;
         }
-        sent->count++;
+        sent->count += !m->later;
     }
     return true;
 }
 
 bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
-                 const struct turn_changes *changes, struct refusal *why)
+                 struct turn_changes *changes, struct refusal *why)
 {
     *sent = (struct outbox){0};
     if (withdraw_all(sent, a, changes, why) && submit_all(sent, a, job, &changes->messages, why))
@@ -142,6 +167,25 @@ bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
     outbox_take_back(sent, a, why->text);
     outbox_free(sent);
     return false;
+}
+
+void outbox_send_later(struct actor *a, const struct job *job, const struct turn_messages *messages)
+{
+    struct refusal why = {.text = ""};
+    struct submitted done;
+    for (const struct turn_message *m = messages->first; m; m = m->next) {
+        struct job_spec spec = spec_of(a, m);
+        if (!m->later || !read_options(a, m, &spec, &why)) /* it was read before */
+            continue;
+        if (job)
+            set_trace(a, job, &spec);
+        why.error =
+            job_submit(a->type->actors->jobs, &spec, NULL, &done, why.text, sizeof why.text);
+        if (why.error == ERGON_OK)
+            continue;
+        name_it(m, &why);
+        log_warn("a message of a turn is lost", LOG_STR("text", why.text));
+    }
 }
 
 void outbox_take_back(struct outbox *sent, struct actor *a, const char *why)

@@ -8,7 +8,9 @@
  * `fsync`, or `none` without a store.
  *
  * Of a durable type their rows are members of the group of the turn (commits.h): what is `async` is
- * made `fsync`, so nothing begins before that is on disk.  What is in memory alone begins at once.
+ * made `fsync`, so nothing begins before that is on disk.  What is in memory alone begins at once;
+ * of a type with `pipeline` it is checked, and submitted when the turn is on disk, since the turn
+ * may be undone.  Where it is refused then, the log says so.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_OUTBOX_H
@@ -27,7 +29,10 @@ struct outbox {
 /* Of the turn of this job of the actor.  False, and `why`: nothing was sent, and there is nothing
  * to free. */
 bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
-                 const struct turn_changes *changes, struct refusal *why);
+                 struct turn_changes *changes, struct refusal *why);
+/* The turn counts: what waits for that is sent.  JOB is NULL where it has ended. */
+void outbox_send_later(struct actor *a, const struct job *job,
+                       const struct turn_messages *messages);
 /* In the same step: none of it was sent.  It is freed as else. */
 void outbox_take_back(struct outbox *sent, struct actor *a, const char *why);
 void outbox_free(struct outbox *sent);

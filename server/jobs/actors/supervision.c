@@ -60,13 +60,14 @@ static bool stop(struct actor *a, const struct job *job, bool too_many)
     return true;
 }
 
+/* Once the turns before it are on disk. */
 static void reset(struct actor *a)
 {
-    if (!a->state)
+    struct actor_more *more = actor_more(a);
+    if (!more)
         return;
-    actor_set_state(a, NULL, 0);
-    if (actor_is_durable(a))
-        commits_save(a);
+    more->resets = true;
+    commits_resume(a);
 }
 
 static void report(struct actor *a, const struct job *job, bool stopped)

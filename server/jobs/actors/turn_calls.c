@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "server/jobs/accessors.h"
+#include "server/jobs/actors/commits.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/sched/scheduler.h"
@@ -22,7 +23,7 @@ static struct attempt_turn *caller_of(struct jobs *jobs, const struct operation 
 {
     const struct job *job = table_find(jobs_table(jobs), op->submission.caller);
     struct attempt_turn *turn = job && job_is_open(job) ? turn_of(job) : NULL;
-    return turn && turn->attempt == op->submission.caller_attempt ? turn : NULL;
+    return turn && turn->attempt == op->submission.caller_attempt && !turn->fenced ? turn : NULL;
 }
 
 /* What its turn waits for; NULL: nothing. */
@@ -131,13 +132,26 @@ static void limit_by_message(struct jobs *jobs, const struct operation *op, cons
         spec->deadline = left;
 }
 
+/* NULL: it is refused, or waits until what the turn has seen is on disk. */
+static struct attempt_turn *caller_now(struct jobs *jobs, struct operation *op)
+{
+    struct attempt_turn *turn = caller_of(jobs, op);
+    if (!turn) {
+        operation_refuse_plain(op, ERGON_E_FENCED);
+        return NULL;
+    }
+    struct actor *a = job_message(table_find(jobs_table(jobs), op->submission.caller))->actor;
+    if (commits_is_on_disk(a, turn))
+        return turn;
+    commits_await(a, op);
+    return NULL;
+}
+
 bool turn_calls_counts(struct jobs *jobs, struct operation *op)
 {
-    bool counts = caller_of(jobs, op) != NULL;
+    bool counts = caller_now(jobs, op) != NULL;
     if (counts)
         join_trace(jobs, op, table_find(jobs_table(jobs), op->submission.caller));
-    else
-        operation_refuse_plain(op, ERGON_E_FENCED);
     return counts;
 }
 
@@ -152,11 +166,11 @@ static bool inherit(struct jobs *jobs, const struct operation *op)
 bool turn_calls_may(struct jobs *jobs, struct operation *op)
 {
     const struct job *path[TURNS_MOST];
-    const struct attempt_turn *turn = caller_of(jobs, op);
+    const struct attempt_turn *turn = caller_now(jobs, op);
     uint32_t count = turn && !called_by(jobs, turn) ? walk(jobs, op, path) : 0;
     if (!turn)
-        operation_refuse_plain(op, ERGON_E_FENCED);
-    else if (called_by(jobs, turn))
+        return false;
+    if (called_by(jobs, turn))
         operation_refuse(op, ERGON_E_BUSY,
                          "a turn has one call out at a time, and its last one has not ended");
     else if (count > 0)

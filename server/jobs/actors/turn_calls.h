@@ -15,12 +15,12 @@
 
 /* All of these are for an operation with a `caller`. */
 
-/* Before its message is submitted, which is no call.  False, and the operation is refused FENCED:
- * the attempt is not the current one. */
+/* Before its message is submitted, which is no call.  False: the operation is refused FENCED, since
+ * the attempt is not the current one, or counts no more; or it is served again when the state that
+ * the turn began with is on disk. */
 bool turn_calls_counts(struct jobs *jobs, struct operation *op);
-/* Before its call is submitted.  False, and the
- * operation is refused: FENCED (the attempt is not the current one), BUSY (the last call of the
- * turn has not ended), DEADLOCK, TOO_DEEP.  True: its spec has the trace and the deadline. */
+/* Before its call is submitted.  False: likewise, or it is refused BUSY (the last call of the turn
+ * has not ended), DEADLOCK or TOO_DEEP.  True: its spec has the trace and the deadline. */
 bool turn_calls_may(struct jobs *jobs, struct operation *op);
 /* It waits for this job from now on, until that has ended. */
 void turn_calls_began(struct jobs *jobs, const struct operation *op, const struct job *called);

@@ -29,6 +29,7 @@ struct message {
     bool is_reminder : 1;       /* struct reminder is behind it */
     bool is_named : 1;          /* of a reminder: it is found by its name */
     bool withdrawn : 1;         /* of a reminder: a turn forgets it, which is not on disk yet */
+    bool settles : 1;           /* its next attempt begins on a state that is on disk */
 };
 _Static_assert(sizeof(struct message) <= JOB_BODY_STEP, "job_tail() is behind it");
 
@@ -86,7 +87,8 @@ static inline bool job_is_quiet(const struct job *job)
 enum message_verdict {
     MESSAGE_ENDS,    /* they are the actor's, and the job is done */
     MESSAGE_GOES_ON, /* likewise, but the job was sent on to its next attempt */
-    MESSAGE_BAD      /* nothing has changed, and the attempt has failed */
+    MESSAGE_BAD,     /* nothing has changed, and the attempt has failed */
+    MESSAGE_VOID     /* nothing has changed, and the attempt counts for nothing */
 };
 
 /* Whether the row of a message can be pushed now. */
@@ -111,6 +113,10 @@ struct message_hooks {
     struct attempt_turn *(*begins)(void *arg, struct job *job);
     /* That attempt never begins. */
     void (*undone)(void *arg, struct job *job);
+    /* The current attempt has returned, and was neither lost nor cancelled.  False: it counts for
+     * nothing, since the state that it began with is not on disk; so the message goes again, at no
+     * cost of a retry.  TURN is NULL where the attempt is given up. */
+    bool (*counts)(void *arg, struct job *job, const struct attempt_turn *turn, bool failed);
     /* The current attempt ended well.  MESSAGE_BAD: `why` is filled. */
     enum message_verdict (*takes)(void *arg, struct job *job, struct attempt_turn *turn,
                                   struct refusal *why);

@@ -158,6 +158,14 @@ static bool take_result(struct scheduler *s, struct job *job, struct outcome *ou
 
 /* --- A failure --- */
 
+/* No fault of the task: it goes on with the next attempt. */
+static void interrupted(struct scheduler *s, struct job *job)
+{
+    job_note(s->table, job, JOB_EVENT_INTERRUPTED, NULL);
+    job->due = 0;
+    job_schedule(s, job, true);
+}
+
 static void try_again(struct scheduler *s, struct job *job)
 {
     struct job_policy policy = job_policy(job);
@@ -201,20 +209,21 @@ void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, c
     }
 }
 
+void outcome_timed_out(struct scheduler *s, struct job *job, const char *text)
+{
+    if (job->is_message && !s->messages.counts(s->messages.arg, job, NULL, true))
+        interrupted(s, job);
+    else
+        outcome_failed(s, job, JOB_EVENT_TIMED_OUT, error_name(ERGON_E_DEADLINE), text,
+                       (struct span){0});
+}
+
 /* --- An attempt that came home --- */
 
 static void run_again(struct scheduler *s, struct job *job, ao_time after)
 {
     job->due = table_time_after(s->table, after);
     job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_AGAIN);
-}
-
-/* No fault of the task: it goes on with the next attempt. */
-static void interrupted(struct scheduler *s, struct job *job)
-{
-    job_note(s->table, job, JOB_EVENT_INTERRUPTED, NULL);
-    job->due = 0;
-    job_schedule(s, job, true);
 }
 
 /* A handler that saw that it is to stop may have left its work undone, whatever it answers. */
@@ -253,6 +262,8 @@ static bool take_changes(struct scheduler *s, struct job *job, struct attempt_tu
     if (verdict == MESSAGE_ENDS)
         return true;
     drop_result(s, job);
+    if (verdict == MESSAGE_VOID)
+        interrupted(s, job);
     if (verdict == MESSAGE_BAD)
         outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, error_name(why.error), why.text,
                        (struct span){0});
@@ -268,12 +279,20 @@ static void succeeded(struct scheduler *s, struct job *job, const struct attempt
         job_end(s, job, JOB_DONE, NULL, NULL);
 }
 
+static bool counts(const struct scheduler *s, struct job *job, const struct attempt_end *r)
+{
+    bool failed = !r->again && r->outcome->error != ERGON_OK && !is_interrupted(s, r);
+    return !job->is_message || s->messages.counts(s->messages.arg, job, r->turn, failed);
+}
+
 void outcome_returned(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
     assert(!job->attempt_task && !job->list && r->attempt == job->attempt);
     loss_forget(job);
     if (job_is(job, JOB_CANCEL)) {
         job_end(s, job, JOB_CANCELLED, NULL, NULL);
+    } else if (!counts(s, job, r)) {
+        interrupted(s, job);
     } else if (r->again) {
         run_again(s, job, r->after);
     } else if (is_interrupted(s, r)) {

@@ -59,6 +59,9 @@ void outcome_returned(struct scheduler *s, struct job *job, const struct attempt
 void outcome_failed(struct scheduler *s, struct job *job, enum job_event what, const char *code,
                     const char *text, struct span traceback);
 
+/* The current attempt took too long, and is no more the job's: it failed, if it counts. */
+void outcome_timed_out(struct scheduler *s, struct job *job, const char *text);
+
 /* One submitter wants the job no more.  True: no submitter is left, and the job is cancelled, or
  * will be when its attempt has returned.  False: others share the run, or the job has ended
  * already. */

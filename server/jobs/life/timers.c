@@ -94,7 +94,7 @@ static void time_out(struct scheduler *s, struct job *job)
     snprintf(text, sizeof text, "attempt %u took longer than its timeout of %llu ms", job->attempt,
              (unsigned long long)(job->timeout / AO_MS(1)));
     out_disown(s, job, ATTEMPT_LATE);
-    outcome_failed(s, job, JOB_EVENT_TIMED_OUT, "DEADLINE", text, (struct span){0});
+    outcome_timed_out(s, job, text);
 }
 
 /* Its handler should have begun by now.  So the tasks before it take long: it goes back into the

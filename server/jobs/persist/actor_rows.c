@@ -36,6 +36,7 @@ static const struct {
     NUMBER(on_failure, ACTOR_SKIPS, ACTOR_RESETS),
     NUMBER(intensity, 0, ACTOR_INTENSITY_MAX),
     NUMBER(window, 1, AO_NEVER),
+    NUMBER(pipeline, 0, 1),
 #undef NUMBER
 };
 

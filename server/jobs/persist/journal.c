@@ -26,19 +26,13 @@ void journal_try_later(struct jobs *jobs)
                        table_time_after(jobs_table(jobs), AO_MS(RETRY_MS)));
 }
 
-/* Of one write: it says nothing of others. */
-static bool is_alone(enum store_error error)
-{
-    return error == STORE_REFUSED || error == STORE_UNREPLICATED;
-}
-
 void journal_notice(struct jobs *jobs, struct store_op *write)
 {
-    if (!is_alone(write->error))
+    if (!journal_is_alone(write->error))
         jobs_journal(jobs)->error = write->error;
     if (write->error == STORE_OK)
         return;
-    jobs_journal(jobs)->failures += !is_alone(write->error);
+    jobs_journal(jobs)->failures += !journal_is_alone(write->error);
     jobs_journal(jobs)->unsure += write->error == STORE_UNSURE;
     journal_try_later(jobs);
 }

@@ -51,6 +51,11 @@ void journal_remove(struct jobs *jobs, struct job *job);
 
 /* Something could not be written: the retry comes soon, and writes it. */
 void journal_try_later(struct jobs *jobs);
+/* Is it the error of one write, which says nothing of others? */
+static inline bool journal_is_alone(enum store_error error)
+{
+    return error == STORE_REFUSED || error == STORE_UNREPLICATED || error == STORE_FOLLOWS;
+}
 /* What the outcome of a write says of the store. */
 void journal_notice(struct jobs *jobs, struct store_op *write);
 

@@ -168,6 +168,20 @@ void job_end_otherwise(struct scheduler *s, struct job *job, enum job_state stat
     job->ending = (uint8_t)state;
 }
 
+void job_reopen(struct scheduler *s, struct job *job, const char *why)
+{
+    size_t was = job_bytes(job);
+    assert(job_is(job, JOB_ENDING) && !job->list && !job->attempt_task);
+    job_result_free(job);
+    table_weigh(s->table, job, was);
+    job_unmark(job, JOB_ENDING);
+    job->ended = 0;
+    job->due = 0;
+    job_note(s->table, job, JOB_EVENT_INTERRUPTED, why);
+    job_set_state(s->table, job, JOB_WAITING, JOB_WHY_STORE);
+    job_effect(s->table, job, EFFECT_WRITE);
+}
+
 void job_end_saved(struct scheduler *s, struct job *job)
 {
     assert(job_is(job, JOB_ENDING) && !job_state_open((enum job_state)job->ending));

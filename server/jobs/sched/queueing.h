@@ -39,6 +39,9 @@ void job_end_crashed(struct scheduler *s, struct job *job);
  * affair. */
 void job_end_otherwise(struct scheduler *s, struct job *job, enum job_state state, const char *code,
                        const char *text);
+/* With JOB_ENDING: it has not ended, since what its last attempt did is undone; it waits for the
+ * store, and its row is written.  The attempt costs no retry. */
+void job_reopen(struct scheduler *s, struct job *job, const char *why);
 /* The end of a durable job is on disk. */
 void job_end_saved(struct scheduler *s, struct job *job);
 

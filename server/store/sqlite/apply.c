@@ -314,6 +314,7 @@ static int refuse_group(struct sqlite_store *s, struct store_op *group)
     if (rc == SQLITE_OK)
         rc = statement_run(s->statements.all[STATEMENT_RELEASE]);
     store_op_end(group, STORE_REFUSED);
+    s->lost_group = true;
     return rc;
 }
 
@@ -322,6 +323,10 @@ static int apply_group(struct sqlite_store *s, struct store_op *group)
     if (!s->guards_groups) {
         int rc = apply_members(s, group);
         return statement_failed_alone(rc) ? APPLY_AGAIN : rc;
+    }
+    if (s->lost_group && group->group.follows) {
+        store_op_end(group, STORE_FOLLOWS);
+        return SQLITE_OK;
     }
     int rc = statement_run(s->statements.all[STATEMENT_SAVEPOINT]);
     if (rc == SQLITE_OK)

@@ -32,6 +32,7 @@ static int begin(struct sqlite_store *s)
     s->add = (struct store_counts){0};
     s->last_id = 0;
     s->states.added = 0;
+    s->lost_group = false;
     return statement_run(s->statements.all[STATEMENT_BEGIN]);
 }
 

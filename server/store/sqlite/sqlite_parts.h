@@ -63,6 +63,7 @@ struct sqlite_store {
     struct put_source sources[PUT_PARTS];
     uint32_t put_at, put_end; /* of the batch: what a statement that puts tasks reads */
     bool guards_groups;       /* each group of the batch has a savepoint */
+    bool lost_group;          /* one of them was not written */
     struct store_counts add;  /* of the batch */
     uint64_t last_id;         /* of the batch; 0: none */
     uint64_t last_fence;      /* likewise */

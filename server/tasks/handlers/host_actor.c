@@ -61,6 +61,7 @@ static struct actor_policy policy_of(const struct ergon_actor *actor)
     if (actor->timeout_ms > 0)
         policy.timeout = AO_MS(actor->timeout_ms);
     policy.on_failure = (uint8_t)actor->on_failure;
+    policy.pipeline = actor->pipeline;
     if (actor->intensity > 0)
         policy.intensity = actor->intensity;
     if (actor->window_ms > 0)

@@ -175,7 +175,8 @@ TEST(actors_and_types_are_read_one_by_one)
     answer =
         value_of("[{\"type\": \"c\", \"schema\": 1, \"steps\": true, \"actors\": 4,"
                  " \"active\": 3, \"stopped\": 2, \"durable\": \"fsync\", \"on_failure\": \"stop\","
-                 " \"intensity\": 5, \"window\": 60, \"supervisor\": \"ops/main\"}]");
+                 " \"intensity\": 5, \"window\": 60, \"supervisor\": \"ops/main\", "
+                 "\"pipeline\": true}]");
     at = 0;
     assert_true(ergon_next_actor_type(answer, &at, &t));
     assert_string_equal(t.type, "c");
@@ -184,6 +185,7 @@ TEST(actors_and_types_are_read_one_by_one)
     assert_string_equal(t.durable, "fsync");
     assert_string_equal(t.on_failure, "stop");
     assert_int_equal(t.intensity * 100 + t.window_ms, 560);
+    assert_true(t.pipeline);
     assert_string_equal(t.supervisor, "ops/main");
     assert_false(ergon_next_actor_type(answer, &at, &t));
 }

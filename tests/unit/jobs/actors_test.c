@@ -654,8 +654,9 @@ ACTOR_TEST(types_are_counted)
     tell(w, "cart/2");
     stop(w, "cart/1");
     world_give(w, op);
-    stage_says(op, "'type': 'cart', 'durable': 'none', 'schema': 1, 'steps': false, 'actors': 2, "
-                   "'active': 1, 'stopped': 1, 'failed': 0, 'messages': 1, 'mailbox': 1000, "
+    stage_says(op, "'type': 'cart', 'durable': 'none', 'schema': 1, 'steps': false, "
+                   "'pipeline': false, 'actors': 2, 'active': 1, 'stopped': 1, 'failed': 0, "
+                   "'messages': 1, 'mailbox': 1000, "
                    "'hosts': true");
 }
 

@@ -98,7 +98,7 @@ static bool see_actor(void *arg, const struct store_table *table, const void *ro
 
 static char letter(enum store_error e)
 {
-    return e == STORE_OK ? '.' : e == STORE_REFUSED ? 'R' : '?';
+    return e == STORE_OK ? '.' : e == STORE_REFUSED ? 'R' : e == STORE_FOLLOWS ? 'F' : '?';
 }
 
 static void note(char *outcomes, char c)
@@ -210,6 +210,31 @@ STORE_TEST(a_group_with_a_member_that_fails_changes_nothing)
     assert_string_equal(
         store_sql(w->path, "SELECT submitted, done, last_id FROM counters", out, sizeof out),
         "3|1|4\n");
+}
+
+static struct store_op *following(struct store_op *op)
+{
+    op->group.follows = true;
+    return op;
+}
+
+/* Also where it is pushed after the refusal, as long as its client has not taken that. */
+STORE_TEST(a_group_is_not_written_without_one_that_it_follows)
+{
+    struct seen seen;
+    open_world(w, &seen);
+    PUSH(w, client_put(1, "m"));
+    seen.outcomes[0] = '\0';
+    PUSH(w, GROUP(put_actor("1", "a")), following(GROUP(put_actor("1", "b"))),
+         GROUP(put_actor("1", "bad"), change(9)), following(GROUP(put_actor("1", "bad"))),
+         GROUP(put_actor("2", "c")), following(GROUP(change(9))));
+    assert_string_equal(seen.outcomes, ".(.).(.)R(RR)F(F).(.)F(F)");
+    rows_are(w, "task|1|-|-\ncart/1|-|3|b\ncart/2|-|3|c\n");
+    seen.outcomes[0] = '\0';
+    PUSH(w, following(GROUP(put_actor("1", "d"))), following(GROUP(put_actor("2", "e"))));
+    assert_string_equal(seen.outcomes, ".(.).(.)"); /* the client has taken all that failed */
+    client_close(&w->client);
+    rows_are(w, "task|1|-|-\ncart/1|-|3|d\ncart/2|-|3|e\n");
 }
 
 /* A task's rows are three; more tasks than are put at a time. */

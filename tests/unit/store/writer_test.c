@@ -139,19 +139,19 @@ static int play_load(void *driver, uint64_t epoch, struct store_chunk *chunk,
     return 1;
 }
 
-static const struct store_driver driver = {.version = STORE_DRIVER_VERSION,
-                                           .name = "played",
-                                           .batches = BATCHES,
-                                           .loads_in_chunks = true,
-                                           .open = play_open,
-                                           .close = play_close,
-                                           .begin = play_begin,
-                                           .ended = play_ended,
-                                           .work = play_work,
-                                           .wait = play_wait,
-                                           .state = play_state,
-                                           .fault = play_fault,
-                                           .load = play_load};
+static struct store_driver driver = {.version = STORE_DRIVER_VERSION,
+                                     .name = "played",
+                                     .batches = BATCHES,
+                                     .loads_in_chunks = true,
+                                     .open = play_open,
+                                     .close = play_close,
+                                     .begin = play_begin,
+                                     .ended = play_ended,
+                                     .work = play_work,
+                                     .wait = play_wait,
+                                     .state = play_state,
+                                     .fault = play_fault,
+                                     .load = play_load};
 
 const struct store_driver *__wrap_driver_find(const char *where, char *error, size_t size);
 const struct store_driver *__wrap_driver_find(const char *where, char *error, size_t size)
@@ -225,6 +225,22 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* As SQLite's: it keeps actors, and has one batch under way. */
+static int set_up_actors(void **state)
+{
+    driver.keeps_actors = true;
+    driver.batches = 1;
+    return set_up_with(state, NULL);
+}
+
+static int tear_down_actors(void **state)
+{
+    driver.keeps_actors = false;
+    driver.batches = BATCHES;
+    return tear_down(state);
+}
+
+#define ACTOR_TEST(name)  TEST_OF(struct world *w, NULL, set_up_actors, tear_down_actors, name)
 #define WRITER_TEST(name) TEST_OF(struct world *w, NULL, set_up, tear_down, name)
 #define CLOCK_TEST(name)  TEST_OF(struct world *w, NULL, set_up_clock, tear_down, name)
 
@@ -428,6 +444,37 @@ WRITER_TEST(who_hands_over_writes_nothing_behind_it)
     assert_string_equal(w->errors, "aai");
     assert_string_equal(played.kinds, "p H ");
     client_close(&w->client);
+}
+
+static void push_following(struct world *w, struct store_op *member)
+{
+    struct store_op *op = client_op(STORE_GROUP);
+    op->group.first = member;
+    op->group.count = 1;
+    op->group.follows = true;
+    client_push(&w->client, op);
+}
+
+ACTOR_TEST(what_follows_a_group_that_failed_is_not_begun_before_the_client_has_taken_that)
+{
+    struct store_op members[4] = {
+        {.kind = STORE_SYNC}, {.kind = STORE_SYNC}, {.kind = STORE_SYNC}, {.kind = STORE_SYNC}};
+    lock();
+    played.fails = STORE_IO;
+    unlock();
+    push_following(w, &members[0]);
+    until(w, one_under_way);
+    push_following(w, &members[1]);
+    push(w, STORE_PUT);
+    push_following(w, &members[2]);
+    end(8);
+    client_wait(&w->client);
+    push_following(w, &members[3]);
+    client_wait(&w->client);
+    client_close(&w->client);
+    assert_string_equal(w->errors, "fmama"); /* IO, FOLLOWS, OK, FOLLOWS, OK */
+    assert_string_equal(played.kinds, "p p p ");
+    assert_int_equal(members[2].error, STORE_FOLLOWS);
 }
 
 /* What the client knows and the rows do not is no other node's. */
