@@ -59,7 +59,7 @@ RULES = {
                              "proto/pack.h", "proto/reader.h", "proto/scanner.h", "proto/traceparent.h", "ergon/*"],
                             []),
     "server/jobs/cron": ([*SUBSYSTEM, "server/jobs/cron/*", "server/jobs/life/*", "server/jobs/effects.h"], []),
-    "server/jobs/actors": ([*SUBSYSTEM, "server/jobs/actors/*", "server/jobs/life/*", "server/tasks/*", "proto/job_options.h", "proto/pack.h", "proto/reader.h",
+    "server/jobs/actors": ([*SUBSYSTEM, "server/jobs/actors/*", "server/jobs/life/*", "server/store/chunk.h", "server/tasks/*", "proto/job_options.h", "proto/pack.h", "proto/reader.h",
                             "server/jobs/operations/*"], []),
     "server/jobs/semaphores": ([*SUBSYSTEM, "server/jobs/semaphores/*"], []),
     "server/jobs/events": ([*SUBSYSTEM, "server/jobs/events/*"], []),

@@ -7,6 +7,7 @@
 #include "proto/reader.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/commits.h"
+#include "server/jobs/actors/leftovers.h"
 #include "server/jobs/actors/residents.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/persist/actor_rows.h"
@@ -227,6 +228,8 @@ enum ergon_error actor_type_offered(struct actors *actors, const struct actor_of
         level_changed(type);
     if (is_known)
         say_changes(type, &was);
+    if (!is_known || was.durable != DURABLE_NONE)
+        leftovers_remove(type);
     type->of_messages = (struct job_policy)JOB_POLICY_UNSAID;
     type->of_messages.backoff = offer->policy.backoff;
     type->of_messages.backoff_max = offer->policy.backoff_max;

@@ -50,6 +50,8 @@ struct actor_type {
     struct span name, methods;      /* "cart"; "cart.", with which those of its methods begin */
     struct blob *row;               /* its policy, packed; NULL: it is not durable */
     bool unsaved;                   /* the store does not have that */
+    bool removes;                   /* rows of it are being removed: leftovers.h */
+    uint64_t removed;               /* so many were */
 };
 
 /* What an actor has that nothing happens to does not need. */

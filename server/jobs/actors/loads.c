@@ -153,7 +153,7 @@ static void try_again(struct actor *a)
     } else if (a->residence == ACTOR_UNREAD) {
         a->residence = ACTOR_AWAY;
         actor_settle(a);
-    } else if (a->unsaved && a->residence == ACTOR_HERE) {
+    } else if (a->unsaved && a->residence == ACTOR_HERE && actor_is_durable(a)) {
         commits_save(a);
     } else if (a->more->ops && a->residence == ACTOR_HERE) {
         a->jobs++;

@@ -10,6 +10,7 @@
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/listing.h"
+#include "server/jobs/actors/leftovers.h"
 #include "server/jobs/actors/loads.h"
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/failures.h"
@@ -576,6 +577,7 @@ static void dismiss(struct jobs *jobs)
 static void start(struct jobs *jobs)
 {
     actor_types_save(jobs->actors);
+    leftovers_remove_all(jobs->actors);
 }
 
 static bool recover(struct jobs *jobs, const void *row, const char **fault)

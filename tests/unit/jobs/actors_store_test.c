@@ -932,6 +932,54 @@ KEPT_TEST(a_stop_in_order_writes_what_is_pending)
     has_row(w, "cart/1", "\x02", 2);
 }
 
+static uint32_t rows_left(const struct jobs_world *w)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < w->store->rows.actor_count; i++)
+        count += span_is(w->store->rows.actors[i].actor.type, "cart");
+    return count;
+}
+
+/* Nor do old states come back when the type is durable again. */
+KEPT_TEST(a_type_that_is_not_durable_any_more_leaves_no_rows)
+{
+    struct actor_policy none = usual;
+    none.durable = DURABLE_NONE;
+    offer_usual(w);
+    offer(w, "other", &usual);
+    answer(w, tell(w, "cart/1"), "\x01");
+    answer(w, tell(w, "cart/2"), "\x02");
+    answer(w, post(w, &TELL("other/1", "other.add")), "\x03");
+    offer(w, "cart", &none);
+    jobs_world_pass(w, AO_MS(50));
+    assert_int_equal(rows_left(w), 0);
+    has_row(w, "other/1", "\x03", 1);
+    has_state(w, "cart/1", "\x01", 1);
+    jobs_world_crash(w);
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1");
+    assert_null(world_run_of(w, a)->run.turn->state);
+}
+
+/* The server ended before they were removed. */
+KEPT_TEST(rows_of_a_type_that_is_not_durable_go_at_the_next_start)
+{
+    struct actor_policy none = usual;
+    none.durable = DURABLE_NONE;
+    offer_usual(w);
+    answer(w, tell(w, "cart/1"), "\x01");
+    w->store->error = STORE_FULL;
+    offer(w, "cart", &none);
+    jobs_world_pass(w, AO_MS(50));
+    assert_int_equal(rows_left(w), 1);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3)); /* its policy is written */
+    assert_int_equal(rows_left(w), 1);
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_MS(50));
+    assert_int_equal(rows_left(w), 0);
+}
+
 KEPT_TEST(a_type_that_becomes_durable_is_written)
 {
     struct actor_policy policy = usual;
