@@ -35,11 +35,7 @@ func (r *ActorRef) send(ctx context.Context, who string, with With, verb, method
 	if err != nil {
 		return nil, err
 	}
-	again := never
-	if wire["key"] != nil {
-		again = stopping
-	}
-	return r.client.request(ctx, r.client.calls, again, verb, r.Name, method, list(params), wire)
+	return r.client.request(ctx, r.client.calls, ifKeyed(wire), verb, r.Name, method, list(params), wire)
 }
 
 // Get describes the actor, with its state: actor.get of PROTOCOL.md.

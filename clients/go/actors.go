@@ -1,9 +1,6 @@
 package ergon
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"fmt"
 	"reflect"
 	"time"
@@ -140,23 +137,12 @@ func withActors(handlers map[string]Handler, actors map[string]ActorType) map[st
 	return all
 }
 
-// copied is the value as the server would send it back.
-func copied(value any) (any, error) {
-	data, err := appendValue(nil, value, 0)
-	if err != nil {
-		return nil, err
-	}
-	r := reader{from: bufio.NewReader(bytes.NewReader(data)), most: len(data)}
-	return r.next()
-}
-
 // begin gives the turn the state, in the form of the type's schema.
 func (t ActorType) begin(a *Actor, state any, schema int64) error {
-	var err error
 	if schema > t.Schema {
 		return Again(100 * time.Millisecond) // for a host that knows it
 	}
-	state, err = copied(state)
+	state, err := copied(state)
 	if err == nil && state != nil && schema < t.Schema && t.Upgrade != nil {
 		state, err = t.Upgrade(state, schema)
 	}
@@ -170,12 +156,6 @@ func (t ActorType) begin(a *Actor, state any, schema int64) error {
 		}
 	}
 	return nil
-}
-
-// Turned is what one message did.
-type Turned struct {
-	Result  any
-	Changes map[string]any // as the server gets them: state if it is another, sleep, wake, stop, drop, tell, task
 }
 
 func (t ActorType) run(c *Context, method string, params []any) (Turned, error) {
@@ -207,39 +187,4 @@ func (t ActorType) run(c *Context, method string, params []any) (Turned, error) 
 		a.changes["state"] = after
 	}
 	return Turned{result, a.changes}, err
-}
-
-// Turn runs one message of an actor with this state without a server, for tests. An unknown method is an error (NO_METHOD).
-func (t ActorType) Turn(state any, method string, params ...any) (Turned, error) {
-	return t.TurnWith(nil, state, method, params...)
-}
-
-// TurnWith is Turn with what the actors answer that it calls, as in {"order/7 total": 200}: the result, an error, or a
-// func([]any) (any, error) of the parameters.
-func (t ActorType) TurnWith(answers map[string]any, state any, method string, params ...any) (Turned, error) {
-	if t.Methods[method] == nil {
-		return Turned{}, &Error{Code: "NO_METHOD", Text: fmt.Sprintf("the type has no method %q", method)}
-	}
-	state, err := copied(state)
-	if err != nil {
-		return Turned{}, err
-	}
-	within, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	told := map[string]any{"actor": "test/1", "version": int64(0), "schema": t.Schema, "state": state}
-	return t.run(&Context{Context: within, Method: method, Attempt: 1, turn: told, answers: answers}, method, params)
-}
-
-func answerOf(answers map[string]any, to, method string, params []any) (any, error) {
-	switch answer, found := answers[to+" "+method]; v := answer.(type) {
-	case error:
-		return nil, v
-	case func([]any) (any, error):
-		return v(params)
-	default:
-		if !found {
-			return nil, bad("the turn calls %s %s, to which TurnWith has no answer", to, method)
-		}
-		return answer, nil
-	}
 }

@@ -2,6 +2,7 @@ package ergon
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -367,4 +368,14 @@ func (r *reader) pairs(n uint64, depth int) (any, error) {
 		others[key] = value
 	}
 	return others, nil
+}
+
+// copied is the value as the server would send it back.
+func copied(value any) (any, error) {
+	data, err := appendValue(nil, value, 0)
+	if err != nil {
+		return nil, err
+	}
+	r := reader{from: bufio.NewReader(bytes.NewReader(data)), most: len(data)}
+	return r.next()
 }

@@ -27,10 +27,7 @@ func (c *Client) Submit(ctx context.Context, with With, method string, params ..
 	if err != nil {
 		return nil, err
 	}
-	again := never
-	if wire["key"] != nil {
-		again = stopping
-	}
+	again := ifKeyed(wire)
 	said, err := c.request(ctx, c.calls, again, "task.submit", method, list(params), wire)
 	if err != nil {
 		return nil, err
@@ -267,4 +264,12 @@ func (w *Watch) take(value any) bool {
 	w.Event.Text, _ = m["text"].(string)
 	w.next, w.missed, w.attempt = seq+1, 0, 0
 	return true
+}
+
+// ifKeyed: what has a key is sent again after a broken connection.
+func ifKeyed(wire map[string]any) func(error) bool {
+	if wire["key"] != nil {
+		return stopping
+	}
+	return never
 }
