@@ -1222,6 +1222,7 @@ class Room(PageTest):
         actor = "counter/" + "k" * 180
         self.client.call("actor.call", actor, "add", [1])
         self.client.call("actor.stop", actor, {"reason": "x" * 150})
+        self.addCleanup(self.client.call, "actor.drop", actor)
         for view in (*VIEWS, "task/" + task, "queues/fail", "actor/" + actor.replace("/", "%2F")):
             self.open(view)
             self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .event-row, .empty:not([hidden])') !== null"), f"{view} shows something")
