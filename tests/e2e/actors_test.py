@@ -162,7 +162,7 @@ class Modules(ActorsTest):
                 seen = answer["version"]
                 watcher.close()
         self.assertEqual(self.client.call("actor.watch", name, {"from": seen + 1, "timeout": 0}).get("state", seen), 100)
-        waits = self.client.send("actor.watch", name, {"timeout": "1h"})
+        waits = self.client.send("actor.watch", name, {"from": 101, "timeout": "1h"})
         with contextlib.closing(self.server.connect()) as other:
             other.call("actor.drop", name)
         self.assertEqual(self.client.result(waits), {"version": 0, "stage": "sleeping", "state": None, "state_hidden": False})
