@@ -67,7 +67,7 @@ verify() {
     done
 }
 
-[ $# -gt 0 ] || set -- wake manager inbox ring claim batch lease attempts crashes marks
+[ $# -gt 0 ] || set -- wake manager inbox ring claim batch lease attempts crashes marks pipeline
 for model; do
     verify "$model"
 done

@@ -159,6 +159,7 @@ static void offer_accounts(struct money *m)
     policy.backoff = AO_MS(5);
     policy.backoff_max = AO_MS(20);
     policy.timeout = AO_MS(8);
+    policy.pipeline = below(m, 2) == 0; /* from boot to boot */
     policy.idle = AO_MS(10);
     offer(&m->w, "cart", &policy, methods);
 }
