@@ -136,11 +136,13 @@ static void look_configured(struct visit *v)
 {
     char has[SIZE_TEXT], may[SIZE_TEXT];
     double machine = figure(v, "info.setup.memory");
-    double sum = figure(v, "info.memory.limit") + figure(v, "info.kept.bytes_limit");
+    double sum = figure(v, "info.memory.limit") + figure(v, "info.kept.bytes_limit") +
+                 figure(v, "info.actors.bytes_limit");
     if (machine > 0 && sum > machine)
-        found(v, "", json_pack("{s:f, s:f}", "configured", sum, "usable", machine),
-              "calls and tasks together may take %s, and the machine or control group has %s",
-              size_text(sum, has), size_text(machine, may));
+        found(
+            v, "", json_pack("{s:f, s:f}", "configured", sum, "usable", machine),
+            "calls, tasks and actors together may take %s, and the machine or control group has %s",
+            size_text(sum, has), size_text(machine, may));
 }
 
 const struct check CHECKS_ROOM[] = {

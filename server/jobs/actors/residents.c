@@ -49,6 +49,8 @@ static void charge(struct actor *a, enum actor_charge as, size_t was, size_t is)
 
 static void weigh(struct actor *a, enum actor_charge as, size_t now)
 {
+    if (a->charge == as && a->weighed == now)
+        return;
     charge(a, (enum actor_charge)a->charge, a->weighed, 0);
     charge(a, as, 0, now);
     a->charge = as;

@@ -152,8 +152,10 @@ static const struct {
      "{'info': {'setup': {'files': 1024}, 'connections': {'limit': 1025}}}",
      "{'info': {'setup': {'files': 1024}, 'connections': {'limit': 960}}}"},
     {"memory_promised_twice", "",
-     "{'info': {'setup': {'memory': 100}, 'memory': {'limit': 51}, 'kept': {'bytes_limit': 50}}}",
-     "{'info': {'setup': {'memory': 100}, 'memory': {'limit': 50}, 'kept': {'bytes_limit': 50}}}"},
+     "{'info': {'setup': {'memory': 100}, 'memory': {'limit': 51}, 'kept': {'bytes_limit': 40},"
+     " 'actors': {'bytes_limit': 10}}}",
+     "{'info': {'setup': {'memory': 100}, 'memory': {'limit': 50}, 'kept': {'bytes_limit': 40},"
+     " 'actors': {'bytes_limit': 10}}}"},
 
     {"store_fails", "", "{'info': {'store': {'error': 'disk full'}}}",
      "{'info': {'store': {'error': null}}}"},
