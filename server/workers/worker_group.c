@@ -469,7 +469,7 @@ struct worker_executor *worker_groups_choose(const struct pool *p, uint32_t sche
     const struct worker_pool *s = p->workers;
     const struct group_entry *e;
     struct member *best = NULL;
-    bool shares = shares_count(s);
+    bool shares = schema == 0 && shares_count(s);
     LIST_FOREACH(e, &s->entries, link)
     {
         if (e->group->room == 0 || e->schema < schema || (shares && had_share(s, e->version)))

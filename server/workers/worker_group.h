@@ -95,7 +95,7 @@ bool worker_group_offers(const struct worker_executor *r, const struct pool *p);
 void worker_group_update(struct manager *m, struct worker_executor *r, uint32_t bound);
 
 /* The worker for the next task of this pool; NULL: none has room.  `schema`: of workers whose
- * states have that number or a higher one; 0: of all. */
+ * states have that number or a higher one, whatever their share is; 0: of all. */
 struct worker_executor *worker_groups_choose(const struct pool *p, uint32_t schema);
 /* It is given one. */
 void worker_groups_note_given(struct manager *m, struct pool *p, struct worker_executor *r);

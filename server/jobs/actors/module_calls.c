@@ -104,8 +104,12 @@ static enum ergon_error fill(struct jobs *jobs, struct operation *op, const stru
         snprintf(text, size, "a call of a turn has no options here");
         return ERGON_E_BAD_PARAMS;
     }
-    bool good = o->read_turn_options(call.options, &s->spec, text, size);
-    return good ? ERGON_OK : ERGON_E_BAD_PARAMS;
+    if (!o->read_turn_options(call.options, &s->spec, text, size))
+        return ERGON_E_BAD_PARAMS;
+    if (s->spec.tenant.len == 0 || span_equal(s->spec.tenant, op->tenant))
+        return ERGON_OK;
+    snprintf(text, size, "a turn calls for the tenant of its actor alone");
+    return ERGON_E_DENIED;
 }
 
 void module_calls_take(struct actors *actors, struct task *t)
