@@ -268,7 +268,7 @@ PIPE_TEST(a_refused_turn_fails_and_those_behind_it_run_again)
     answer(w, c, "\x03");
     commit(w);
     is_on_disk(w, "cart/1", NULL, 0);
-    assert_false(is_out(w, b));
+    assert_true(job_is(world_job(w, b), JOB_ENDING)); /* until the end of `a` is on disk */
     jobs_world_pass(w, AO_S(2));
     assert_int_equal(world_state(w, a), JOB_FAILED);
     began_with(w, b, NULL);
@@ -278,6 +278,30 @@ PIPE_TEST(a_refused_turn_fails_and_those_behind_it_run_again)
     answer(w, c, "\x13");
     commit(w);
     is_on_disk(w, "cart/1", "\x13", 2);
+    at_rest(w);
+}
+
+PIPE_TEST(no_turn_begins_on_what_is_being_undone)
+{
+    offer_all(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    w->store->most = 1;
+    w->store->error = STORE_IO;
+    answer(w, a, "\x01");
+    answer(w, b, "\x02");
+    jobs_world_pass(w, AO_MS(1)); /* the one of `b` is still under way */
+    call(w, "cart/1");
+    uint64_t c = last(w);
+    is_waiting(w, c, JOB_WHY_STORE);
+    w->store->most = 0;
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    began_with(w, a, NULL);
+    answer(w, a, "\x11");
+    commit(w);
+    answer(w, b, "\x12");
+    began_with(w, c, "\x12");
+    answer(w, c, NULL);
     at_rest(w);
 }
 
