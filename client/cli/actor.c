@@ -1,4 +1,5 @@
 /* ergon actor: states with a name, which take messages one at a time. */
+#include "client/cli/actor_remind.h"
 #include "client/cli/actor_watch.h"
 #include "client/cli/ask.h"
 #include "client/cli/contents.h"
@@ -439,8 +440,9 @@ static const struct command ACTOR_TYPES = {
 };
 
 static const struct command *const PARTS[] = {
-    &ACTOR_CALL,  &ACTOR_TELL, &ACTOR_GET,  &ACTOR_WATCH, &ACTOR_LIST,  &ACTOR_EXPLAIN,
-    &ACTOR_START, &ACTOR_STOP, &ACTOR_WAKE, &ACTOR_DROP,  &ACTOR_TYPES, NULL};
+    &ACTOR_CALL,    &ACTOR_TELL,   &ACTOR_GET,   &ACTOR_WATCH, &ACTOR_LIST,
+    &ACTOR_EXPLAIN, &ACTOR_START,  &ACTOR_STOP,  &ACTOR_WAKE,  &ACTOR_DROP,
+    &ACTOR_REMIND,  &ACTOR_FORGET, &ACTOR_TYPES, NULL};
 
 const struct command ACTOR = {
     .name = "actor",

@@ -8,6 +8,10 @@ static const struct ergon_answer
                .code = "",
                .text = "the options of an actor tell no size: set .size to sizeof(struct "
                        "ergon_actor_options)"},
+    unsized_reminder = {.outcome = ERGON_END_INVALID,
+                        .code = "",
+                        .text = "the reminder tells no size: set .size to sizeof(struct "
+                                "ergon_reminder)"},
     unsized_filter = {.outcome = ERGON_END_INVALID,
                       .code = "",
                       .text = "the filter tells no size: set .size to sizeof(struct "
@@ -103,6 +107,48 @@ struct ergon_request *ergon_request_actor_drop(const char *actor,
                                                const struct ergon_actor_options *options)
 {
     return about("actor.drop", actor, options);
+}
+
+struct ergon_request *ergon_request_actor_remind(const char *actor, const char *name,
+                                                 const char *method, struct ergon_raw params,
+                                                 const struct ergon_reminder *when)
+{
+    struct ergon_request *r = request_new("actor.remind", 5);
+    struct ergon_reminder o;
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, actor);
+    pack_str(&r->params, name);
+    pack_str(&r->params, method);
+    request_pack_params(r, params);
+    pairs_init(&m);
+    if (!options_copy(&o, sizeof o, when))
+        m.refused = &unsized_reminder;
+    pairs_text(&m, "tenant", o.tenant);
+    pairs_number(&m, "in", o.in_ms);
+    pairs_number(&m, "at", o.at_ms);
+    pairs_number(&m, "every", o.every_ms);
+    pairs_pack(&m, r);
+    return request_done(r);
+}
+
+struct ergon_request *ergon_request_actor_forget(const char *actor, const char *name,
+                                                 const struct ergon_actor_options *options)
+{
+    struct ergon_request *r = request_new("actor.forget", 3);
+    struct ergon_actor_options o;
+    struct pairs m;
+    if (r == NULL)
+        return NULL;
+    pack_str(&r->params, actor);
+    pack_str(&r->params, name);
+    pairs_init(&m);
+    if (!options_copy(&o, sizeof o, options))
+        m.refused = &unsized;
+    pairs_text(&m, "tenant", o.tenant);
+    pairs_pack(&m, r);
+    return request_done(r);
 }
 
 struct ergon_request *ergon_request_actors(const struct ergon_actor_filter *given)

@@ -102,6 +102,27 @@ func (r *ActorRef) Stop(ctx context.Context, reason string) (string, error) {
 	return r.stage(ctx, "actor.stop", options)
 }
 
+// Remind puts a reminder, in place of the one of its name: a message that comes in so long, or at a time, and with every again
+// and again: With{"in": "30m"}.
+func (r *ActorRef) Remind(ctx context.Context, name string, when With, method string, params ...any) (*Task, error) {
+	wire, err := when.told("Remind", remindOptions)
+	if err != nil {
+		return nil, err
+	}
+	said, err := r.client.request(ctx, r.client.calls, stopping, "actor.remind", r.Name, name, method, list(params), wire)
+	if err != nil {
+		return nil, err
+	}
+	return r.client.submitted(said)
+}
+
+// Forget forgets a reminder; false: there is none whose turn has not begun.
+func (r *ActorRef) Forget(ctx context.Context, name string) (bool, error) {
+	said, err := r.client.Call(ctx, "actor.forget", r.Name, name)
+	was, _ := said.(bool)
+	return was, err
+}
+
 // Wake ends the sleep of a stepped actor.
 func (r *ActorRef) Wake(ctx context.Context) (string, error) {
 	return r.stage(ctx, "actor.wake", nil)

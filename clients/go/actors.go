@@ -80,6 +80,18 @@ func (a *Actor) Submit(with With, method string, params ...any) {
 	a.send("task", with, taskOptions, method, list(params))
 }
 
+// Remind puts a reminder of this actor when the method has returned, in place of the one of its name: With{"in": "30m"}, or
+// "at" a time, and with "every" again and again.
+func (a *Actor) Remind(name string, when With, method string, params ...any) {
+	a.send("remind", when, remindOptions, name, method, list(params))
+}
+
+// Forget forgets a reminder of this actor when the method has returned.
+func (a *Actor) Forget(name string) {
+	names, _ := a.changes["forget"].([]any)
+	a.changes["forget"] = append(names, name)
+}
+
 func (a *Actor) send(change string, with With, known table, words ...any) {
 	wire, err := with.told(change, known)
 	if a.wrong == nil {

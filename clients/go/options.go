@@ -64,6 +64,7 @@ var (
 			and(nil, "key traceparent tracestate")
 	messageOptions = taskOptions.without("actor")
 	refOptions     = messageOptions.and(turnOf, "turn")
+	remindOptions  = table{}.and(durationOf, "in every").and(momentOf, "at")
 	getOptions     = table{}.and(nil, "result history params params_text options attempts")
 )
 

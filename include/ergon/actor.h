@@ -107,6 +107,17 @@ static inline struct ergon_call *ergon_call_actor_start(struct ergon_task *task,
     return ergon_host->call_actor_start(task, to, method, params, options);
 }
 
+static inline bool ergon_remind(struct ergon_task *task, const char *name, const char *method,
+                                struct ergon_bytes params, uint64_t in, uint64_t every)
+{
+    return ergon_host->remind(task, name, method, params, in, every);
+}
+
+static inline bool ergon_forget(struct ergon_task *task, const char *name)
+{
+    return ergon_host->forget(task, name);
+}
+
 #ifdef __cplusplus
 }
 #endif

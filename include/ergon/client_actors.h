@@ -62,6 +62,29 @@ ERGON_API struct ergon_request *ergon_request_actor_wake(const char *actor,
 ERGON_API struct ergon_request *ergon_request_actor_drop(const char *actor,
                                                          const struct ergon_actor_options *options);
 
+/* ---- reminders ---- */
+
+/* When a reminder is due: after `in_ms` (ERGON_ZERO: at once) or at `at_ms` (Unix milliseconds), or
+ * with neither after `every_ms`; and again and again after `every_ms`, if that is not 0.  One whose
+ * `size` is 0 makes a request that is refused (INVALID). */
+struct ergon_reminder {
+    size_t size;        /* sizeof(struct ergon_reminder) */
+    const char *tenant; /* whose actor it is; NULL: the caller's own */
+    uint64_t in_ms, at_ms, every_ms;
+};
+
+/* actor.remind: puts the reminder `name`; the answer is a map of `id` and `due`.  `params`: as
+ * above. */
+ERGON_API struct ergon_request *ergon_request_actor_remind(const char *actor, const char *name,
+                                                           const char *method,
+                                                           struct ergon_raw params,
+                                                           const struct ergon_reminder *when);
+/* actor.forget: the answer says whether there was one.  Of `options`, which may be NULL, it takes
+ * the tenant. */
+ERGON_API struct ergon_request *
+ergon_request_actor_forget(const char *actor, const char *name,
+                           const struct ergon_actor_options *options);
+
 /* ---- many ---- */
 
 /* Which actors are meant: all conditions hold.  Zero and NULL: not asked for.  One whose `size` is
@@ -91,7 +114,7 @@ struct ergon_actor_shown {
     char actor[201];
     char tenant[257];
     char stage[16];
-    uint64_t next;     /* when its next step is due */
+    uint64_t next;     /* when its next step or reminder is due */
     uint64_t version;  /* how often its state has changed */
     uint64_t schema;   /* the number of the form of its state */
     char durable[16];  /* "none": it is in memory alone; "fsync": its changes are on disk */

@@ -317,6 +317,12 @@ struct ergon_host {
     struct ergon_call *(*call_actor_start)(struct ergon_task *task, const char *to,
                                            const char *method, struct ergon_bytes params,
                                            struct ergon_bytes options);
+    /* With the end of the turn the actor has a reminder of this name, in place of the one that it
+     * had: it is sent `method` after `in` ns, and with `every` (from 1 ms; 0: once) again and
+     * again.  Or it has none of this name. */
+    bool (*remind)(struct ergon_task *task, const char *name, const char *method,
+                   struct ergon_bytes params, uint64_t in, uint64_t every);
+    bool (*forget)(struct ergon_task *task, const char *name);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

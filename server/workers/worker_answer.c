@@ -30,8 +30,10 @@ static enum ergon_error check_message(const struct worker_link *link, const stru
     struct span tenant = jobs_owner_tenant(t->attempt->owner);
 
     job_spec_init(&spec);
+    if (m->method.len == 0)
+        return ERGON_OK; /* a reminder of the actor's own is forgotten */
     spec.method = m->method;
-    spec.actor = m->to;
+    spec.actor = m->reminder.len > 0 ? t->attempt->turn->actor : m->to;
     if (!spec_read_turn_options(m->options, &spec, text, size))
         return ERGON_E_BAD_CHANGES;
     if (spec.tenant.len == 0)

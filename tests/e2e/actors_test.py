@@ -348,6 +348,26 @@ class Workers(ActorsTest):
         except RemoteError as error:
             return error.code
 
+    def test_a_turn_puts_and_forgets_reminders(self):
+        worker = self.carts()
+        for changes in ({"remind": 1}, {"remind": [["a", "add", []]]}, {"remind": [["a", "add", [], {}]]}, {"forget": "a"}, {"forget": [1]},
+                        {"remind": [["a", "add", [], {"in": 1, "at": 1}]]}, {"remind": [["a", "add", [], {"every": "1us"}]]},
+                        {"remind": [["", "add", [], {"in": 1}]]}, {"remind": [["a", "add", [], {"in": 1}]], "forget": ["a"]},
+                        {"remind": [["a", "add", [], {"in": 1, "delay": 1}]]}):
+            self.assertEqual(self.turn(worker, changes), "BAD_CHANGES", changes)
+        self.assertEqual(self.turn(worker, {"state": 1, "remind": [["soon", "add", [7], {"in": 1}], ["late", "add", [], {"every": "1h"}]]}), 1)
+        number, method, (item, context) = worker.take()
+        self.assertEqual((method, item, context["state"]), ("cart.add", 7, 1))
+        self.assertEqual([r["name"] for r in self.actor("cart/turn")["reminders"] if r["due"]], ["late"])
+        worker.answer(number, [1, {"forget": ["late"]}])
+        eventually(lambda: self.actor("cart/turn")["reminders"] == [], "both are gone")
+        url = self.server.urls[0]
+        self.assertEqual(run_ergon(url, "actor", "remind", "--in", "1h", "cart/turn", "tea", "add", "3")[0], 0)
+        shown = self.actor("cart/turn")
+        self.assertEqual([(r["name"], r["method"], r["every"]) for r in shown["reminders"]], [("tea", "cart.add", None)])
+        self.assertEqual(shown["next"], shown["reminders"][0]["due"])
+        self.assertEqual([run_ergon(url, "actor", "forget", "cart/turn", "tea")[0] for _ in range(2)], [0, 1])
+
     def test_what_a_turn_sends_is_checked_and_fails_the_turn(self):
         worker = self.carts(messages=2)
         many = [["cart/x", "add"]] * 101

@@ -71,6 +71,14 @@ class Actor {
         (this.#changes.tell ??= []).push([to, method, params, optionsOf('task', options, 'tell()')]);
     }
 
+    remind(name, method, params = [], when = {}) {
+        (this.#changes.remind ??= []).push([name, method, params, optionsOf('reminder', when, 'remind()')]);
+    }
+
+    forget(name) {
+        (this.#changes.forget ??= []).push(name);
+    }
+
     task(method, params = [], options = {}) {
         (this.#changes.task ??= []).push([method, params, optionsOf('task', options, 'task()')]);
     }

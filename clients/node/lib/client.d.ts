@@ -400,8 +400,18 @@ export class Actor {
     call(to: string, method: string, params?: any[], options?: TaskOptions): Promise<any>;
     /** Sends a message to an actor, which may be this one, when the method returns. */
     tell(to: string, method: string, params?: any[], options?: TaskOptions): void;
+    /** Puts a reminder of this actor when the method returns, in place of the one of its name; or forgets it. */
+    remind(name: string, method: string, params?: any[], when?: When): void;
+    forget(name: string): void;
     /** Submits a task when the method returns. */
     task(method: string, params?: any[], options?: TaskOptions): void;
+}
+
+/** When a reminder comes: `in` so long or `at` a time, and with `every` again and again. */
+export interface When {
+    in?: number | string;
+    at?: Date | number | string;
+    every?: number | string;
 }
 
 /**
@@ -437,6 +447,10 @@ export class ActorRef {
     call(method: string, params?: any[], options?: MessageOptions & CallOptions): Promise<any>;
     /** Leaves a message. */
     tell(method: string, params?: any[], options?: MessageOptions & SubmitOwn): Promise<Task>;
+    /** Puts a reminder, in place of the one of its name. */
+    remind(name: string, method: string, params?: any[], options?: When & CallOptions): Promise<Task>;
+    /** False: there is none whose turn has not begun. */
+    forget(name: string, options?: CallOptions): Promise<boolean>;
     get(options?: CallOptions & { state?: boolean }): Promise<any>;
     /** The same with `reason` and `text`. */
     explain(options?: CallOptions): Promise<any>;

@@ -664,6 +664,17 @@ class ActorRef {
         return this.#steer('actor.stop', { reason }, options);
     }
 
+    /** Puts a reminder, in place of the one of its name: {in | at, every}. */
+    async remind(name, method, params = [], { timeout, signal, ...when } = {}) {
+        const order = [this.name, name, method, params, told('reminder', when, 'remind()', CALL)];
+        const answer = await this.#client.request('actor.remind', order, { timeout, signal, again: true });
+        return new Task(this.#client, part(answer, 'id', isString), answer);
+    }
+
+    forget(name, options) {
+        return this.#client.request('actor.forget', [this.name, name], options);
+    }
+
     wake(options) {
         return this.#steer('actor.wake', {}, options);
     }

@@ -99,6 +99,7 @@ const KINDS = {
     task: TASK,
     message: { ...TASK, turn: ['turn', same] },
     cron: { ...CRON, zone: ['zone', same], jitter: ['jitter', wholeOf], overlap: ['overlap', same], catchUp: ['catch_up', same] },
+    reminder: { in: ['in', wholeOf], at: ['at', momentOf], every: ['every', wholeOf] },
     get: Object.fromEntries(['result', 'history', 'params', 'options', 'attempts'].map((name) => [name, [name, same]])),
 };
 KINDS.get.paramsText = ['params_text', same];

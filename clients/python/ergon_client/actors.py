@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Coroutine, Mapping,
 from .errors import Again, RemoteError
 from .options import CALL, told
 from .protocol import pack
-from .times import Duration, ms_of
+from .times import Duration, Moment, moment_of, ms_of
 
 if TYPE_CHECKING:
     from . import serving, threads
@@ -98,9 +98,26 @@ class Actor:
         """Sends a message to an actor, which may be this one, when the method returns. Options are those of submit()."""
         self._changes.setdefault("tell", []).append([to, method, list(params), told(options, CALL, "tell()")])
 
+    def remind(self, name: str, method: str, *params: Any, after: Optional[Duration] = None, at: Optional[Moment] = None,
+               every: Optional[Duration] = None) -> None:
+        """Puts a reminder of this actor when the method returns, in place of the one of its name: a message that comes `after` so
+        long, or `at` a time (datetime), and with `every` again and again."""
+        self._changes.setdefault("remind", []).append([name, method, list(params), times_of(after, at, every)])
+
+    def forget(self, name: str) -> None:
+        """Forgets a reminder of this actor when the method returns."""
+        self._changes.setdefault("forget", []).append(name)
+
     def task(self, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
         """Submits a task when the method returns. Options are those of submit()."""
         self._changes.setdefault("task", []).append([method, list(params), told(options, CALL, "task()")])
+
+
+def times_of(after: Optional[Duration], at: Optional[Moment], every: Optional[Duration]) -> dict[str, Any]:
+    """The options of a reminder."""
+    wire: dict[str, Any] = {} if at is None else {"at": moment_of(at, "at")}
+    given = {"in": (after, "after"), "every": (every, "every")}
+    return {**wire, **{name: ms_of(*of) for name, of in given.items() if of[0] is not None}}
 
 
 def methods_of(kind: type[Actor]) -> list[str]:

@@ -554,6 +554,18 @@ class ActorRef:
         """It runs no message until it is started."""
         return await self._stage("actor.stop", {} if reason is None else {"reason": reason})
 
+    async def remind(self, name: str, method: str, *params: Any, after: Optional[Duration] = None, at: Optional[Moment] = None,
+                     every: Optional[Duration] = None) -> Task:
+        """Puts a reminder, in place of the one of its name: a message that comes `after` so long, or `at` a time (datetime), and
+        with `every` again and again. A Task, whose `run_now` fires it."""
+        order = [self.name, name, method, list(params), types.times_of(after, at, every)]
+        answer = await self._client.request("actor.remind", order, again=True)
+        return Task(self._client, part(answer, "id", str), answer)
+
+    async def forget(self, name: str) -> bool:
+        """Forgets a reminder; False: there is none whose turn has not begun."""
+        return bool(await self._client.request("actor.forget", [self.name, name]))
+
     async def wake(self) -> str:
         """Ends its sleep."""
         return await self._stage("actor.wake", {})

@@ -374,6 +374,15 @@ class ActorRef:
         """As aio.ActorRef.stop()."""
         return self._client._run(self._actor.stop(reason))
 
+    def remind(self, name: str, method: str, *params: Any, after: Optional[Duration] = None, at: Optional[Moment] = None,
+               every: Optional[Duration] = None) -> Task:
+        """As aio.ActorRef.remind(); a Task."""
+        return Task(self._client, self._client._run(self._actor.remind(name, method, *params, after=after, at=at, every=every)))
+
+    def forget(self, name: str) -> bool:
+        """As aio.ActorRef.forget()."""
+        return self._client._run(self._actor.forget(name))
+
     def wake(self) -> str:
         """As aio.ActorRef.wake()."""
         return self._client._run(self._actor.wake())

@@ -178,7 +178,7 @@ def schedule_of(value: Any) -> str:
 
 # Of what the server answers: moments, and durations in milliseconds.
 MOMENTS = ("created", "due", "started", "ended", "deadline", "at", "next", "left", "oldest")
-DURATIONS = ("timeout", "per")
+DURATIONS = ("timeout", "per", "every")
 OPTION_DURATIONS = ("timeout", "deadline", "delay", "backoff", "backoff_max", "keep")
 
 
@@ -189,7 +189,7 @@ def shown(answer: Any) -> Any:
         return answer
     changed = {name: datetime_of(answer[name]) for name in MOMENTS if name in answer}
     changed.update({name: seconds(answer[name]) for name in DURATIONS if name in answer})
-    for name in ("history", "attempts"):
+    for name in ("history", "attempts", "reminders"):
         if isinstance(answer.get(name), list):
             changed[name] = [shown(each) for each in answer[name]]
     if isinstance(answer.get("turn"), dict):

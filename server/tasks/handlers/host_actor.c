@@ -270,6 +270,33 @@ static bool host_submit(struct ergon_task *task, const char *method, struct ergo
                                                         .options = span_from(options)});
 }
 
+static bool host_remind(struct ergon_task *task, const char *name, const char *method,
+                        struct ergon_bytes params, uint64_t in, uint64_t every)
+{
+    struct turn_message_parts parts = {.reminder = span_text(name),
+                                       .method = span_text(method),
+                                       .params = span_from(params),
+                                       .in = in,
+                                       .every = every};
+    struct attempt_turn *turn = turn_of(task);
+    if (!turn)
+        return false;
+    if (parts.method.len == 0)
+        return changed(task, "a reminder needs the name of a method");
+    if (parts.params.len > 0 && !is_one_value(parts.params))
+        return changed(task, "the parameters of a reminder are no MessagePack value");
+    if (in >= AO_NEVER || every >= AO_NEVER || (every > 0 && every < AO_MS(1)))
+        return changed(task, "a reminder comes after a time, and again after 1 ms or more");
+    return changed(task, turn_remind(turn, &parts));
+}
+
+static bool host_forget(struct ergon_task *task, const char *name)
+{
+    struct turn_message_parts parts = {.reminder = span_text(name)};
+    struct attempt_turn *turn = turn_of(task);
+    return turn && changed(task, turn_remind(turn, &parts));
+}
+
 void host_fill_actors(struct ergon_host *to)
 {
     to->register_actor = host_register_actor;
@@ -283,4 +310,6 @@ void host_fill_actors(struct ergon_host *to)
     to->stop = host_stop;
     to->tell = host_tell;
     to->submit = host_submit;
+    to->remind = host_remind;
+    to->forget = host_forget;
 }
