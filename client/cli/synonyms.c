@@ -80,7 +80,7 @@ static const struct synonym LIKELY[] = {
     {"actor", "send cast", "'actor tell'"},
     {"actor", "ask request", "'actor call'"},
     {"actor", "show state status", "'actor get'"},
-    {"actor", "delete forget kill remove", "'actor drop'"},
+    {"actor", "delete kill remove", "'actor drop'"},
     {"actor", "pause suspend", "'actor stop'"},
     {"actor", "continue resume", "'actor start'"},
     {"sem", "add new", "'sem create'"},

@@ -209,7 +209,7 @@ void serve_actor_remind(struct rpc_request *rq)
 
     if (!job_request_begin(&jr, rq, &operation_actor_remind, 1))
         return;
-    job_spec_init(&jr.op->submission.specs[0]);
+    spec_defaults(&jr, &jr.op->submission.specs[0]);
     if (spec_read_reminder(&jr, &jr.op->submission.specs[0]))
         job_request_send(&jr, false);
     else

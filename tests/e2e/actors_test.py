@@ -349,7 +349,7 @@ class Workers(ActorsTest):
             return error.code
 
     def test_a_turn_puts_and_forgets_reminders(self):
-        worker = self.carts()
+        worker = self.carts(intensity=100)
         for changes in ({"remind": 1}, {"remind": [["a", "add", []]]}, {"remind": [["a", "add", [], {}]]}, {"forget": "a"}, {"forget": [1]},
                         {"remind": [["a", "add", [], {"in": 1, "at": 1}]]}, {"remind": [["a", "add", [], {"every": "1us"}]]},
                         {"remind": [["", "add", [], {"in": 1}]]}, {"remind": [["a", "add", [], {"in": 1}]], "forget": ["a"]},
