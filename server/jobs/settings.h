@@ -13,6 +13,7 @@
 /* Keys actors.NAME. */
 struct actors_limits {
     uint64_t bytes;    /* of actors in memory; auto: a half of tasks.bytes */
+    uint32_t max;      /* actors that the store has */
     uint64_t state;    /* bytes of a state, whatever its type allows */
     uint32_t messages; /* in a mailbox, likewise */
 };

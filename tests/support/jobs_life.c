@@ -48,6 +48,7 @@ static bool make_jobs(struct jobs_life *v, const char *path, char *error, size_t
                                          .settings.limits.bytes = UINT64_MAX,
                                          .settings.limits.kept_bytes = UINT64_MAX,
                                          .settings.limits.actors = {.bytes = (uint64_t)1 << 28,
+                                                                    .max = 10000000,
                                                                     .state = 1 << 20,
                                                                     .messages = 100000},
                                          .settings.limits.keep_failed = AO_S(7 * 86400),

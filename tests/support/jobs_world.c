@@ -152,6 +152,7 @@ void jobs_world_init(struct jobs_world *w)
                                        .settings.limits.bytes = (uint64_t)1 << 30,
                                        .settings.limits.kept_bytes = (uint64_t)1 << 28,
                                        .settings.limits.actors = {.bytes = (uint64_t)1 << 28,
+                                                                  .max = 10000000,
                                                                   .state = 1 << 20,
                                                                   .messages = 100000},
                                        .settings.limits.keep_failed = AO_S(7 * 86400),

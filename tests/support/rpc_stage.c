@@ -108,6 +108,7 @@ static void open_jobs(void)
                                          .settings.limits.bytes = 1 << 24,
                                          .settings.limits.kept_bytes = 1 << 24,
                                          .settings.limits.actors = {.bytes = (uint64_t)1 << 28,
+                                                                    .max = 10000000,
                                                                     .state = 1 << 20,
                                                                     .messages = 100000},
                                          .settings.limits.keep_failed = AO_S(7 * 86400),

@@ -195,6 +195,7 @@ static void level_changed(struct actor_type *type)
                 continue;
             if (actor_is_durable(a) && actor_is_there(a))
                 commits_save(a);
+            a->has_row &= actor_is_durable(a); /* leftovers.h removes it */
             residents_weigh(a);
         }
 }

@@ -30,6 +30,7 @@
 
 struct actor_watcher;
 struct actor_write;
+struct store_chunk;
 struct jobs;
 struct operation;
 struct supervision_report;
@@ -113,6 +114,7 @@ struct actor {
     bool idle : 1;
     bool failed : 1;    /* it has an entry in `failures` */
     bool reminded : 1;  /* it has one in `reminders` */
+    bool has_row : 1;   /* the store has one */
     uint8_t charge : 2; /* enum actor_charge */
     uint8_t residence;  /* enum actor_residence */
     bool unsaved;       /* durable: its row is not as it is */
@@ -120,6 +122,22 @@ struct actor {
     uint8_t name[];
 };
 _Static_assert(ACTOR_NAME_MAX <= UINT8_MAX, "name_len");
+
+/* A count of the rows of actors, up to the name at which it is: counts.h. */
+struct count_walk {
+    struct store_chunk *chunk; /* of the last page */
+    uint8_t *at;               /* malloc'ed: what the name points into; NULL: none was passed */
+    struct span type, key, tenant;
+    uint64_t rows;
+    bool under_way, good; /* good: it went through */
+};
+
+struct actor_counts {
+    bool known;    /* `rows`, and those of the tenants */
+    uint64_t rows; /* that the store has */
+    struct hash_table tenants;
+    struct count_walk first, audit;
+};
 
 /* What other threads show. */
 struct actors_shown {
@@ -151,6 +169,7 @@ struct actors {
     _Atomic(const struct actor_type *) shown_types;
     struct actors_shown shown;
     struct jobs_channel *module_calls; /* module_calls.h */
+    struct actor_counts counts;
 };
 
 static inline struct span actor_name(const struct actor *a)

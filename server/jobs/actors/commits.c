@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "server/jobs/accessors.h"
+#include "server/jobs/actors/counts.h"
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/operations/operation.h"
@@ -742,6 +743,8 @@ static void turn_back(struct jobs *jobs, struct store_op *group)
     struct store_op *rest =
         members_back(jobs, group, w->sent_count + w->gone_rows + w->changes_row);
     write_back(a, w, group->error);
+    if (group->error == STORE_OK && w->changes_row)
+        counts_wrote(a);
     assert(group->error != STORE_OK || (w == a->more->turn && a->more->doomed == STORE_OK));
     if (dooms)
         doom(a, group->error);
@@ -858,6 +861,10 @@ static void act_back(struct jobs *jobs, struct store_op *row)
     a->jobs++;
     write_back(a, w, row->error);
     a->more->act = NULL;
+    if (row->error == STORE_OK && act->removes)
+        counts_removed(a);
+    else if (row->error == STORE_OK)
+        counts_wrote(a);
     if (row->error == STORE_OK && act->stopped) {
         actor_stop_as(a, act->stopped, ((const struct store_actor *)row->row)->stopped_at);
         act->stopped = NULL;

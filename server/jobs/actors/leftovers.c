@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "server/jobs/accessors.h"
+#include "server/jobs/actors/counts.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
 #include "server/store/chunk.h"
@@ -26,6 +27,8 @@ static void row_back(struct jobs *jobs, struct store_op *write)
     struct actor_type *type = write->owner;
     journal_notice(jobs, write);
     type->removes &= write->error == STORE_OK;
+    if (write->error == STORE_OK)
+        counts_removed_row(type->actors, (const struct store_actor *)write->row);
 }
 
 static bool remove_row(void *arg, const struct store_table *table, const void *row)

@@ -75,6 +75,7 @@ static void back(struct jobs *jobs, struct store_op *get)
         unread(a, fault);
     } else {
         a->residence = ACTOR_HERE;
+        a->has_row = get->found;
         commits_serve(a);
         mailbox_loaded(a);
     }

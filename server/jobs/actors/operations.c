@@ -9,6 +9,7 @@
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/commits.h"
+#include "server/jobs/actors/counts.h"
 #include "server/jobs/actors/listing.h"
 #include "server/jobs/actors/leftovers.h"
 #include "server/jobs/actors/loads.h"
@@ -522,6 +523,7 @@ static bool init(struct jobs *jobs, char *error, size_t size)
     hash_table_init(&actors->by_name);
     hash_table_init(&actors->failures);
     hash_table_init(&actors->reminders);
+    counts_init(actors);
     messages_hook(actors);
     return actor_types_init(actors, error, size);
 }
@@ -547,6 +549,7 @@ static void fini(struct jobs *jobs)
     hash_table_fini(&actors->by_name);
     failures_fini(actors);
     hash_table_fini(&actors->reminders); /* the jobs have them */
+    counts_fini(actors);
     supervision_fini(actors);
     actor_types_fini(actors);
     free(actors);
@@ -576,6 +579,7 @@ static void dismiss(struct jobs *jobs)
 
 static void start(struct jobs *jobs)
 {
+    counts_start(jobs->actors);
     actor_types_save(jobs->actors);
     leftovers_remove_all(jobs->actors);
 }

@@ -14,10 +14,12 @@
 #include <stdlib.h>
 
 #include "server/jobs/accessors.h"
+#include "server/jobs/actors/counts.h"
 #include "server/jobs/core/walk.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
+#include "server/jobs/sched/scheduler.h"
 
 enum {
     DIFFERENCES = 8,
@@ -106,7 +108,25 @@ static void pack_account(struct pack *p, const char *name, const struct job_sums
     pack_key_uint(p, "open", open);
 }
 
-static void pack_rows(struct pack *p, const struct audit *au, bool known)
+static struct actors *actors_of(const struct jobs *jobs)
+{
+    return jobs_scheduler(jobs)->messages.arg;
+}
+
+/* Rows of actors; nil: they were not counted. */
+static void pack_actors(struct pack *p, const struct jobs *jobs)
+{
+    bool known;
+    uint64_t rows, counted;
+    counts_checked(actors_of(jobs), &known, &rows, &counted);
+    pack_str(p, "actors");
+    if (known)
+        pack_uint(p, rows);
+    else
+        pack_nil(p);
+}
+
+static void pack_rows(struct pack *p, const struct jobs *jobs, const struct audit *au, bool known)
 {
     pack_str(p, "store");
     if (!known) {
@@ -114,7 +134,7 @@ static void pack_rows(struct pack *p, const struct audit *au, bool known)
         return;
     }
     const struct store_counts *c = &au->counters;
-    pack_map(p, 2 + ENDS);
+    pack_map(p, 3 + ENDS);
     pack_key_int(p, "submitted", c->submitted);
     pack_key_int(p, "done", c->done);
     pack_key_int(p, "failed", c->failed);
@@ -122,6 +142,16 @@ static void pack_rows(struct pack *p, const struct audit *au, bool known)
     pack_key_int(p, "expired", c->expired);
     pack_key_int(p, "dead", c->dead);
     pack_key_uint(p, "open", au->rows_open);
+    pack_actors(p, jobs);
+}
+
+static void check_actors(const struct jobs *jobs, struct differences *d)
+{
+    bool known;
+    uint64_t rows, counted;
+    counts_checked(actors_of(jobs), &known, &rows, &counted);
+    if (known && rows != counted)
+        differ(d, "store: %" PRIu64 " actors counted, but %" PRIu64 " rows", counted, rows);
 }
 
 /* False: the rows are not known. */
@@ -130,6 +160,7 @@ static bool check(const struct jobs *jobs, const struct audit *au, struct differ
     check_account(d, "durable tasks", &jobs_table(jobs)->durable, au->census.open[1]);
     check_account(d, "tasks in memory", &jobs_table(jobs)->in_memory, au->census.open[0]);
     check_queues(jobs, au, d);
+    check_actors(jobs, d);
     if (!jobs_store(jobs))
         return true;
     if (au->rows_error == STORE_OK)
@@ -157,7 +188,7 @@ static void answer(struct jobs *jobs, struct operation *op, const struct audit *
     pack_verdict(p, whole, d.count == 0);
     pack_account(p, "kept", &jobs_table(jobs)->durable, au->census.open[1]);
     pack_account(p, "fleeting", &jobs_table(jobs)->in_memory, au->census.open[0]);
-    pack_rows(p, au, jobs_store(jobs) && au->rows_error == STORE_OK);
+    pack_rows(p, jobs, au, jobs_store(jobs) && au->rows_error == STORE_OK);
     pack_str(p, "differences");
     pack_array(p, d.count);
     for (uint32_t i = 0; i < d.count; i++)
@@ -225,6 +256,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     job_census_begin(&au->census, jobs_table(jobs)->first);
     jobs_table(jobs)->census = &au->census;
     jobs_journal(jobs)->rows_open = 0;
+    counts_check(actors_of(jobs));
     au->rows_done = !jobs_store(jobs);
     if (jobs_store(jobs))
         count_rows(jobs, au, 0);
@@ -238,8 +270,11 @@ bool audit_go_on(struct jobs *jobs)
     if (!au)
         return true;
     bool walked = job_census_walk(&au->census, WALK_BUDGET);
-    if (!walked || !au->rows_done)
-        return walked; /* rows_counted() goes on with the rows */
+    bool known;
+    uint64_t rows, counted;
+    bool actors_done = counts_checked(actors_of(jobs), &known, &rows, &counted);
+    if (!walked || !au->rows_done || !actors_done)
+        return walked; /* rows_counted() goes on with the rows, counts.h with those of actors */
     assert(jobs_table(jobs)->census == &au->census && au->operations);
     *jobs_audit(jobs) = NULL;
     jobs_table(jobs)->census = NULL;

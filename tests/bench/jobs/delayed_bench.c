@@ -137,6 +137,7 @@ static void with_server(struct report *r, struct delayed *d)
                                          .settings.limits.bytes = UINT64_MAX,
                                          .settings.limits.kept_bytes = (uint64_t)1 << 24,
                                          .settings.limits.actors = {.bytes = (uint64_t)1 << 28,
+                                                                    .max = 10000000,
                                                                     .state = 1 << 20,
                                                                     .messages = 100000},
                                          .settings.limits.keep_failed = AO_S(7 * 86400),

@@ -5,6 +5,7 @@
 
 #include "proto/job_options.h"
 #include "tests/support/jobs_actors.h"
+#include "tests/support/notation.h"
 
 #define KEPT_TEST(name) JOBS_TEST(name, .stored = true, .quiet = true)
 
@@ -213,4 +214,99 @@ ACTOR_TEST(states_and_mailboxes_are_as_small_as_the_server_says)
     assert_int_equal(t->state_max, STATE - 1);
     post(w, &TELL("box/1", "box.add"));
     refused(w, TELL("box/1", "box.add"), ERGON_E_BUSY, "as many as actors.messages allows");
+}
+
+/* --- Rows of the store --- */
+
+static bool audit_says(struct jobs_world *w, const char *part)
+{
+    static char text[2048];
+    struct operation *op = world_operation(w, &operation_server_audit);
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(50));
+    assert_true(world_answered(w, op));
+    return strstr(notation_show(operation_result(op), text, sizeof text), part) != NULL;
+}
+
+static void drop(struct jobs_world *w, const char *name)
+{
+    struct operation *op = world_operation(w, &operation_actor_drop);
+    op->actor.name = span_text(name);
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+/* The turn ends BUSY, and makes none. */
+static void makes_none(struct jobs_world *w, struct job_spec spec, const char *why)
+{
+    char text[JOB_LINE_MAX];
+    spec.retries = 0;
+    spec.said |= 1u << JOB_OPTION_retries;
+    uint64_t rows = w->jobs->actors->counts.rows, id = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_MS(5));
+    turn(w, id);
+    assert_int_equal(world_state(w, id), JOB_FAILED);
+    job_end_text(world_job(w, id), text);
+    stage_holds(text, why);
+    assert_int_equal(w->jobs->actors->counts.rows, rows);
+}
+
+static void set_max(struct jobs_world *w, uint32_t max, uint32_t share)
+{
+    struct jobs_limits limits = w->jobs->options.settings.limits;
+    limits.actors.max = max;
+    limits.tenant_share = share;
+    jobs_set_limits(w->jobs, &limits);
+    jobs_world_settle(w);
+}
+
+KEPT_TEST(the_store_has_no_more_actors_than_may_be)
+{
+    begin(w, 1000 * STATE);
+    set_max(w, 5, 0);
+    for (unsigned n = 0; n < 5; n++)
+        add(w, "cart", n);
+    makes_none(w, TELL("cart/9", "cart.add"), "BUSY: the store has 5 actors");
+    add(w, "cart", 0); /* it is there */
+    drop(w, "cart/1");
+    add(w, "cart", 9);
+    assert_int_equal(w->jobs->actors->counts.rows, 5);
+    set_max(w, 10, 50);
+    makes_none(w, TELL("cart/10", "cart.add"), "its share of actors.max");
+    uint64_t id = jobs_world_submit(w, &TELL("cart/1", "cart.add", .tenant = span_text("ada")));
+    jobs_world_pass(w, AO_MS(5));
+    turn(w, id);
+    assert_int_equal(w->jobs->actors->counts.rows, 6);
+    assert_true(audit_says(w, "'balanced': true"));
+    assert_true(audit_says(w, "'actors': 6}"));
+}
+
+/* More than a page, of which some come and go while they are counted. */
+KEPT_TEST(rows_are_counted_at_the_start_and_by_the_audit)
+{
+    begin(w, 1000 * STATE);
+    for (unsigned n = 0; n < 600; n++)
+        add(w, "cart", n);
+    jobs_world_restart(w);
+    assert_true(w->jobs->actors->counts.first.under_way);
+    begin(w, 1000 * STATE);
+    for (unsigned n = 590; n < 610; n++)
+        add(w, "cart", n);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(w->jobs->actors->counts.known);
+    assert_int_equal(w->jobs->actors->counts.rows, 610);
+    struct operation *op = world_operation(w, &operation_server_audit);
+    world_give(w, op);
+    drop(w, "cart/0");
+    add(w, "cart", 0);
+    drop(w, "cart/1");
+    drop(w, "cart/99");
+    add(w, "cart", 700);
+    jobs_world_pass(w, AO_S(1));
+    stage_says(op, "'actors': 609}");
+    stage_says(op, "'balanced': true");
+    w->jobs->actors->counts.rows++;
+    assert_true(audit_says(w, "'store: 610 actors counted, but 609 rows'"));
+    assert_true(audit_says(w, "'balanced': false"));
 }
