@@ -326,15 +326,6 @@ static void keep_methods(struct worker_executor *r, const struct worker_executor
         r->of_actors = memcpy(at, spec->of_actors, spec->count);
 }
 
-uint32_t worker_executor_schema(const struct worker_executor *r, struct span method)
-{
-    struct span type = actor_type_of_method(method);
-    for (uint32_t i = 0; i < r->type_count; i++)
-        if (span_equal(r->types[i].type, type))
-            return r->types[i].policy.schema;
-    return 0;
-}
-
 /* A task may run on any of its threads, and holds up nobody but its slot. */
 static uint64_t expects(const struct executor *e)
 {

@@ -93,7 +93,7 @@ static void refuse_cycle(struct operation *op, const struct job *const *path, ui
 static uint64_t caller_that_awaits(const struct job *called)
 {
     for (const struct waiter *w = called ? called->waits : NULL; w; w = w->next_of_job)
-        if (w->op->cls == &operation_actor_call && w->op->submission.caller > 0)
+        if (w->op->cls->is_call && w->op->submission.caller > 0)
             return w->op->submission.caller;
     return 0;
 }

@@ -33,27 +33,6 @@ enum {
     LANE_OUT = 64       /* flagged tasks on their way to one home; more overflow */
 };
 
-void manager_send_home(struct manager *m, struct task *t)
-{
-    assert(t->home < m->home_count);
-    struct home *h = m->homes[t->home];
-    TRACE(m->activator, "manager", 0, "send home task %llu", (unsigned long long)t->number);
-    task_pass(t, TASK_OF_MANAGER, TASK_OF_HOME);
-    if (t->caller)
-        executor_return(t->caller, t);
-    else if (h->activator == m->activator)
-        home_receive(h, t);
-    else
-        lane_push(&m->out[t->home], &t->item);
-}
-
-void manager_drop(struct manager *m, struct task *t)
-{
-    manager_dismiss(&m->shared->inbox, t->method->pool, 1);
-    manager_dismiss_of(t->tally);
-    manager_send_home(m, t);
-}
-
 static void enqueue(struct manager *m, struct task *t)
 {
     struct pool *p = t->method->pool;
