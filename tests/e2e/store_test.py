@@ -297,9 +297,9 @@ class StoreTest(unittest.TestCase):
         add_actors(self.path)
         for number, (sql, what) in enumerate([("UPDATE actors SET version = 'x' WHERE tenant = 'acme'", 'row "counter/1/acme" of `actors` has an impossible value'),
                                               ("UPDATE actors SET state = x'9101ff' WHERE tenant = 'acme'", "its state is no MessagePack"),
-                                              ("UPDATE actors SET key = '' WHERE tenant = 'acme'", "it has no type, or no key"),
+                                              ("UPDATE actors SET key = '' WHERE tenant = 'acme'", "its key is none"),
                                               (f"UPDATE actors SET key = '{'k' * 600}' WHERE tenant = 'acme'", "a name that is too long"),
-                                              ("UPDATE actor_types SET policy = x'c1'", "its policy is no MessagePack"),
+                                              ("UPDATE actor_types SET policy = x'c1'", "its policy is none"),
                                               ("UPDATE submissions SET actor = 'counter' WHERE actor IS NOT NULL", "its actor has no name"),
                                               ("DROP VIEW actor_states; DROP TABLE actors", "the table `actors` is missing")]):
             bad, copy = (os.path.join(self.folder, f"{name}{number}.db") for name in ("bad", "copy"))
