@@ -55,7 +55,7 @@ class StoreOfDatabase(unittest.TestCase):
     def test_a_file_with_actors_is_refused(self):
         self.init()
         lines = self.made().splitlines(keepends=True)
-        for line in ('{"actor":{"type":"counter","key":"1","version":1}}\n', '{"actor_type":{"type":"counter","policy":{"schema":1}}}\n',
+        for line in ('{"actor":{"type":"counter","key":"1","version":1}}\n', '{"actor_type":{"type":"counter","policy":{"$bytes":"gaZzY2hlbWEB"}}}\n',
                      '{"task":{"id":7,"method":"counter.add","durable":"fsync","actor":"counter/1"}}\n'):
             status, _, errors = ergon("store", "import", self.url, given="".join(lines[:1] + [line] + lines[1:]))
             self.assertNotEqual(status, 0)
