@@ -22,6 +22,7 @@ static uint64_t wall_or_none(struct jobs *jobs, ao_time when)
 
 static void fill_more(const struct job_more *more, struct store_task *out)
 {
+    out->policy = more->policy;
     job_policy_keep(&out->policy, more->joins);
     out->key = more->key.name;
     out->coalesce = more->coalesce.name;
@@ -48,12 +49,14 @@ static bool has_options(const struct job *job)
            job->timeout != AO_NEVER || job->deadline_at > 0;
 }
 
+/* The policy of a message without extras is its type's, and is not written: when it is read back it
+ * has that of its type then, and needs no extras for it. */
 static void fill_options(const struct job *job, struct store_task *out)
 {
     out->has_options = true;
     out->deadline_at = job->deadline_at;
     out->timeout = codec_duration(job->timeout);
-    out->policy = job_policy(job);
+    out->policy = (struct job_policy)JOB_POLICY_UNSAID;
     out->retries = job->retries;
     out->priority = job->priority;
     if (job->more)

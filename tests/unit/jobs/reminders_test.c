@@ -240,6 +240,37 @@ KEPT_TEST(what_was_due_before_a_crash_comes_in_its_order)
 
 /* --- Again --- */
 
+static void is_slim(struct jobs_world *w, uint64_t id, ao_time backoff)
+{
+    const struct job *job = world_job(w, id);
+    assert_non_null(job);
+    assert_null(job->more);
+    assert_int_equal(job_policy(job).backoff, backoff);
+    assert_int_equal(job_policy(job).backoff_max, backoff);
+}
+
+/* Its type's policy is in no row, so it has no extras when it is read back. */
+KEPT_TEST(what_is_read_back_takes_the_policy_of_its_type)
+{
+    static const char *const methods[] = {"cart.add", "cart.read", NULL};
+    struct actor_policy other = usual;
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(5), 0);
+    uint64_t b = jobs_world_submit(
+        w, &TELL("cart/1", "cart.add", .durable = DURABLE_FSYNC, .delay = AO_S(5)));
+    commit(w);
+    is_slim(w, a, AO_S(1));
+    is_slim(w, b, AO_S(1));
+    jobs_world_crash(w);
+    other.durable = DURABLE_FSYNC;
+    other.backoff = other.backoff_max = AO_S(7);
+    offer(w, "cart", &other, methods);
+    commit(w);
+    is_slim(w, a, AO_S(7));
+    is_slim(w, b, AO_S(7));
+    assert_int_equal(world_job(w, a)->retries, 1);
+}
+
 KEPT_TEST(one_comes_again_and_moves_in_the_write_of_its_turn)
 {
     offer_some(w, DURABLE_FSYNC);
