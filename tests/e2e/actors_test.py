@@ -367,6 +367,7 @@ class Workers(ActorsTest):
         self.assertEqual([(r["name"], r["method"], r["every"]) for r in shown["reminders"]], [("tea", "cart.add", None)])
         self.assertEqual(shown["next"], shown["reminders"][0]["due"])
         self.assertEqual([run_ergon(url, "actor", "forget", "cart/turn", "tea")[0] for _ in range(2)], [0, 1])
+        self.client.call("actor.drop", "cart/turn")  # others begin with none
 
     def test_what_a_turn_sends_is_checked_and_fails_the_turn(self):
         worker = self.carts(messages=2)
