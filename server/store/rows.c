@@ -335,6 +335,20 @@ bool row_has_life(const struct store_task *t)
            t->result.len || t->losses || t->lost || t->ran_by.len;
 }
 
+bool row_counters_sound(const struct row_counters *c)
+{
+    const uint64_t counts[] = {c->done, c->failed,    c->cancelled, c->expired,
+                               c->dead, c->submitted, c->last_id,   c->commits};
+    enum { ENDS = 5 };
+    uint64_t ended = 0;
+    for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+        ended += n < ENDS ? counts[n] : 0;
+        if (counts[n] > STORE_COUNT_MAX || ended > STORE_COUNT_MAX)
+            return false;
+    }
+    return c->last_fence <= STORE_FENCE_MAX;
+}
+
 size_t row_field_size(enum column_kind kind)
 {
     switch (kind) {

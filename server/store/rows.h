@@ -42,6 +42,9 @@ static inline uint64_t row_counters_ended(const struct row_counters *c)
     return c->done + c->failed + c->cancelled + c->expired + c->dead;
 }
 
+/* May a server go on from them?  The number of those that have ended is a count, too. */
+bool row_counters_sound(const struct row_counters *c);
+
 size_t row_field_size(enum column_kind kind); /* bytes, in the struct */
 
 /* Does the column have no value, that is, nothing or zero?  A name always has one. */

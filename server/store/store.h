@@ -154,6 +154,8 @@ struct store_semaphore {
 enum { STORE_SECRET = 16 /* bytes */ };
 /* Of a fence, and of a semaphore's number: room for many more below 2^53. */
 #define STORE_FENCE_MAX ((UINT64_C(1) << 53) - (UINT64_C(1) << 40))
+/* Of a task's number, and of each other counter: room for many more in 63 bits. */
+#define STORE_COUNT_MAX ((UINT64_C(1) << 63) - (UINT64_C(1) << 40))
 
 /* Permits of a semaphore that somebody holds. */
 struct store_hold {

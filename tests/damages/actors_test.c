@@ -334,6 +334,33 @@ TEST_OF(struct world *w, NULL, open_world, close_world, a_number_that_is_none_hi
                         "30|2\n");
 }
 
+/* Behind such a number there is none for the next task: what is exported goes on below it. */
+static void is_mended(struct world *w, const char *sql, const char *expected)
+{
+    char error[LOOK_TEXT] = "", out[SQL];
+    store_files_write(&w->base, w->at.path);
+    run_sql(w->at.path, sql);
+    run_sql(w->at.path, "PRAGMA wal_checkpoint(TRUNCATE)");
+    assert_int_equal(look_check(w->at.path), OFFLINE_DAMAGED);
+    assert_true(look_save(w->at.path, w->copy));
+    assert_string_equal(store_sql(w->copy,
+                                  "SELECT count(*), max(id), (SELECT last_id FROM "
+                                  "counters) FROM submissions",
+                                  out, SQL),
+                        expected);
+    assert_true(look_start(w->copy, 1, error));
+    assert_false(look_start(w->at.path, 1, error));
+    assert_non_null(strstr(error, "damaged"));
+}
+
+TEST_OF(struct world *w, NULL, open_world, close_world, numbers_behind_which_there_are_none)
+{
+    is_mended(w, "UPDATE submissions SET id = 9223372036854775807 WHERE id = 1002",
+              "7|1007|1007\n");
+    is_mended(w, "UPDATE counters SET last_id = 9223372036854775807", "8|1007|1007\n");
+    is_mended(w, "UPDATE counters SET done = 9223372036854775807", "8|1007|1007\n");
+}
+
 TEST_OF(struct world *w, NULL, open_world, close_world, rows_of_actors_are_refused_read_or_left_out)
 {
     uint64_t from = look_from_environment("ERGON_DAMAGES_FROM", 0),

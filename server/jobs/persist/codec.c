@@ -383,7 +383,7 @@ static const char *check_options(const struct store_task *row)
 
 const char *row_check_task(const struct store_task *row)
 {
-    if (row->id == 0 || row->id > INT64_MAX)
+    if (row->id == 0 || row->id > STORE_COUNT_MAX)
         return "its number is none";
     if (row->method.len == 0)
         return "it has no method";

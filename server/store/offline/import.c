@@ -96,8 +96,7 @@ static bool read_part(struct import *im, const json_t *part, const struct store_
 
 static bool check_task(struct import *im, const struct store_task *task)
 {
-    const char *fault =
-        task->id == 0 || task->id > INT64_MAX ? "its id is none" : im->o->task_fault(task);
+    const char *fault = im->o->task_fault(task);
     return !fault || refuse(im, fault);
 }
 
@@ -211,9 +210,9 @@ static bool take_counters(struct import *im, json_t *value)
     im->ended = true;
     if (!read_row(im, value, &row_counters, &c))
         return false;
-    if (c.last_fence > STORE_FENCE_MAX)
-        return refuse(im, "its last fence is none");
     balance(im, &c);
+    if (!row_counters_sound(&c))
+        return refuse(im, "it has a number that is no count, or is too high to go on from");
     bool good = prepare_counters(im, &st) ? put(im, st, &row_counters, &c) : refuse_sql(im);
     sqlite3_finalize(st);
     return good;

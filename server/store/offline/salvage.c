@@ -437,11 +437,6 @@ static void plain_rows(struct salvage *s, const struct salvage_plain *plain)
 
 /* --- Counters --- */
 
-static bool is_count(uint64_t number)
-{
-    return number <= INT64_MAX;
-}
-
 static bool read_counters(struct salvage *s, struct row_counters *c)
 {
     char sql[ROW_SQL_MAX];
@@ -450,9 +445,7 @@ static bool read_counters(struct salvage *s, struct row_counters *c)
     bool good = sqlite3_prepare_v2(s->source.db, sql, -1, &st, NULL) == SQLITE_OK &&
                 sqlite3_step(st) == SQLITE_ROW && !row_read(st, 0, &row_counters, c, &s->names);
     sqlite3_finalize(st);
-    return good && is_count(c->submitted) && is_count(c->done) && is_count(c->failed) &&
-           is_count(c->cancelled) && is_count(c->expired) && is_count(c->dead) &&
-           is_count(c->last_id) && is_count(c->commits) && c->last_fence <= STORE_FENCE_MAX;
+    return good && row_counters_sound(c);
 }
 
 /* They are put right where they do not fit what was read: else every audit would tell of it. */

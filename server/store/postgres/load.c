@@ -374,9 +374,9 @@ static int next_message(struct loader *l, char **message, int *len)
 
 static bool are_counts(const uint64_t *n)
 {
-    const uint64_t most = (uint64_t)INT64_MAX - (UINT64_C(1) << 40);
     for (int c = 0; c < COUNTS; c++)
-        if (c != COUNT_COMMITTED_AT && n[c] > (c == COUNT_LAST_FENCE ? STORE_FENCE_MAX : most))
+        if (c != COUNT_COMMITTED_AT &&
+            n[c] > (c == COUNT_LAST_FENCE ? STORE_FENCE_MAX : STORE_COUNT_MAX))
             return false;
     return true;
 }

@@ -123,11 +123,10 @@ static uint64_t last_fence(struct sqlite_store *s)
 /* Numbers, none of them below zero, and room for many more ids and fences. */
 static bool are_counts(sqlite3_stmt *st)
 {
-    const int64_t most = INT64_MAX - ((int64_t)1 << 40);
     for (int n = 0; n < COUNTERS; n++) {
         int64_t value = sqlite3_column_int64(st, n);
         if (sqlite3_column_type(st, n) != SQLITE_INTEGER || value < 0 ||
-            value > (n == COUNTER_LAST_FENCE ? (int64_t)STORE_FENCE_MAX : most))
+            value > (n == COUNTER_LAST_FENCE ? (int64_t)STORE_FENCE_MAX : (int64_t)STORE_COUNT_MAX))
             return false;
     }
     return true;

@@ -54,9 +54,30 @@ TEST(names_are_those_that_each_node_of_a_cluster_can_load)
         assert_string_equal(names.lists[NAMES_DURABLE].names[i], levels[i]);
 }
 
+TEST(counters_that_a_server_goes_on_from)
+{
+    struct row_counters c = {.submitted = STORE_COUNT_MAX,
+                             .done = STORE_COUNT_MAX - 1,
+                             .dead = 1,
+                             .last_id = STORE_COUNT_MAX,
+                             .last_fence = STORE_FENCE_MAX};
+    assert_true(row_counters_sound(&c));
+    c.failed = 1; /* more have ended than can be counted */
+    assert_false(row_counters_sound(&c));
+    c.failed = UINT64_MAX; /* it is one less, to a sum that wraps */
+    assert_false(row_counters_sound(&c));
+    c.failed = 0;
+    c.last_id++;
+    assert_false(row_counters_sound(&c));
+    c.last_id = 0;
+    c.last_fence++;
+    assert_false(row_counters_sound(&c));
+}
+
 TEST(what_it_is)
 {
-    CAN(row.id = INT64_MAX);
+    CAN(row.id = STORE_COUNT_MAX);
+    CANNOT(row.id = STORE_COUNT_MAX + 1); /* there are no ids behind it */
     CANNOT(row.id = 0);
     CANNOT(row.id = UINT64_MAX);
     CANNOT(row.method = NOTHING);
