@@ -209,8 +209,8 @@ static void damage_row(const char *path, uint64_t *random)
         "DELETE FROM turns WHERE key = '12'",
         "DELETE FROM actor_types WHERE type = 'cart'",
         "DELETE FROM submissions WHERE id = 1001",
-        "INSERT INTO turns SELECT 1 << 62, type, key, tenant, version, schema, changed_at, "
-        "stopped_at, stopped, state, gone FROM turns LIMIT 1",
+        ("INSERT INTO turns SELECT 1 << 62, type, key, tenant, version, schema, changed_at, "
+         "stopped_at, stopped, state, gone FROM turns LIMIT 1"),
         "INSERT INTO turns (seq, type, key, gone) VALUES (100000, 'cart', 'nobody', 1)",
         "INSERT INTO turns (seq, type, key) VALUES (-7, 'cart', '1')",
         "UPDATE turns SET gone = 1",

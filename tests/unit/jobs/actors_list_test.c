@@ -79,7 +79,7 @@ static struct operation *ask(struct jobs_world *w, const struct actor_list_argum
 static void take_one(struct reader *r, struct listed *l)
 {
     struct span key, name = {0}, tenant = {0};
-    uint32_t pairs, at = l->count++;
+    uint32_t pairs = 0, at = l->count++;
     assert_true(at < NAMES && read_map(r, &pairs));
     for (; pairs > 0; pairs--) {
         assert_true(read_text(r, &key));
@@ -103,7 +103,7 @@ static bool take_page(const struct operation *op, struct listed *l)
 {
     struct reader r = reader_of(operation_result(op));
     struct span key, cursor;
-    uint32_t pairs, count;
+    uint32_t pairs, count = 0;
     assert_int_equal(op->reply.error, ERGON_OK);
     assert_true(read_map(&r, &pairs) && read_text(&r, &key) && read_array(&r, &count));
     assert_true(op->actors.max >= count);

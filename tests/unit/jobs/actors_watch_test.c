@@ -263,7 +263,7 @@ static void take(struct chase *c, unsigned i)
     struct reader r = reader_of(operation_result(op));
     struct span key;
     uint32_t pairs;
-    uint64_t version;
+    uint64_t version = 0;
     c->ops[i] = NULL;
     if (op->reply.error == ERGON_E_CANCELLED)
         return;
