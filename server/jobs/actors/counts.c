@@ -120,6 +120,7 @@ static void end(struct actors *actors, struct count_walk *w, bool good)
     struct actor_counts *c = &actors->counts;
     w->under_way = false;
     w->good = good;
+    w->counted = c->rows;
     store_chunk_free(w->chunk);
     w->chunk = NULL;
     if (w == &c->first && good) {
@@ -273,7 +274,7 @@ bool counts_checked(const struct actors *actors, bool *known, uint64_t *rows, ui
     const struct actor_counts *c = &actors->counts;
     *known = c->known && c->audit.good;
     *rows = c->audit.rows;
-    *counted = c->rows;
+    *counted = c->audit.counted;
     return !c->audit.under_way;
 }
 
