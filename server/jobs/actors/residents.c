@@ -53,7 +53,7 @@ static void weigh(struct actor *a, enum actor_charge as, size_t now)
         return;
     charge(a, (enum actor_charge)a->charge, a->weighed, 0);
     charge(a, as, 0, now);
-    a->charge = (uint8_t)as;
+    a->charge = as & 3;
     a->weighed = (uint32_t)now;
 }
 
