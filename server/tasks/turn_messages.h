@@ -1,5 +1,5 @@
-/* What a turn sends: messages to actors, tasks, and reminders of its own actor.  They are gathered
- * while it runs, and submitted with its end, or not at all.
+/* A turn sends messages to actors, tasks, and reminders to its own actor.  The handler adds them
+ * while it runs; the jobs submit all of them with the end of the turn, or none.
  *
  * Thread: that of the owner of the turn.  Nothing here blocks. */
 #ifndef ERGON_TASKS_TURN_MESSAGES_H

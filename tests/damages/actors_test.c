@@ -1,7 +1,7 @@
 /* Rows of actors, of their turns, types and messages with damages by chance: values that the file
  * can hold and a server never wrote, a bit, rows that are gone or are there twice, and what
  * damage.h does to the pages.  What the check calls sound starts, and each actor of it is read;
- * what can be exported makes a sound store that starts; all else is refused with a text.
+ * an export that works makes a sound store that a server starts on; else there is an error text.
  *
  * ERGON_DAMAGES says how many (80), ERGON_DAMAGES_FROM the first: each follows from its number. */
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* What is done with a store's file that may be damaged: it is checked, saved to a copy, and started
- * on, as people and servers do. */
+/* A test checks a file of a store that may be damaged, salvages it to a copy, and starts jobs on
+ * it, as operators and servers do. */
 #ifndef ERGON_TESTS_DAMAGES_LOOK_H
 #define ERGON_TESTS_DAMAGES_LOOK_H
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Random calls to very many actors, of which a few fit into memory: what the server takes, and whether anything is lost.
+"""A client calls actors at random, more than fit into actors.bytes; the test checks the server's memory and each answer.
 
 The module's counter answers how often it was called, so each answer says whether all calls before it are in the state.  No test
 of the build: `./run prove actors` runs it.

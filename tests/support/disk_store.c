@@ -304,7 +304,7 @@ struct store *disk_store_open(char *error, size_t size)
     return s;
 }
 
-/* What its client would have freed. */
+/* Frees what the client frees when an operation comes back. */
 static void forget(struct jobs *client, struct store_op *op)
 {
     if (op->kind == STORE_ROW_GET)

@@ -36,7 +36,7 @@ export function makePager({ one, words, size, ask, then, grow = () => {}, isSlow
         return found;
     }
 
-    /** The table has these rows; `more`: what there is to say besides. */
+    /** The view has filled the table: sets the buttons and the line below it, which ends with the text `more`. */
     function shown(rows, more = '') {
         before.disabled = cursors.length === 1;
         after.disabled = !next;

@@ -128,7 +128,7 @@ struct count_walk {
     struct store_chunk *chunk; /* of the last page */
     uint8_t *at;               /* malloc'ed: what the name points into; NULL: none was passed */
     struct span type, key, tenant;
-    uint64_t rows, counted; /* counted: what the counts said as it ended */
+    uint64_t rows, counted; /* counted: `rows` of the counts when the walk ended */
     bool under_way, good;   /* good: it went through */
 };
 

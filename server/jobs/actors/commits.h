@@ -48,7 +48,7 @@
  *     a turn ends otherwise  while the chain is not empty that counts for nothing
  *                            (commits_counts()): it runs again when the chain is on disk
  *     a turn calls           the call waits until the state that the turn began with is on disk
- *                            (turn_calls.h); what it sends has its row in the group (outbox.h)
+ *                            (turn_calls.h); tells and tasks are rows of the group (outbox.h)
  *     a write fails          the chain is `doomed`: the turn that is out is fenced, and no other
  *                            begins.  The store gives back all groups behind that one
  *                            (STORE_FOLLOWS), so none is written without one that it was made

@@ -1,6 +1,5 @@
-/* What the store has left of actors of a type that is kept in memory alone, since it was durable
- * before: these rows are removed, so that an old state does not come back when the type is durable
- * again.
+/* A type that was durable, and is kept in memory alone now, leaves rows in the store.  The jobs
+ * remove them, so that an old state does not return when the type becomes durable again.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_LEFTOVERS_H

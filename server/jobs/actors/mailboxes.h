@@ -27,7 +27,7 @@ void mailbox_not_loaded(struct actor *a, const char *why);
 
 /* --- Stopped, started, dropped: in memory --- */
 
-/* Of one that is stopped: its name, and why; what callers are answered. */
+/* Writes the text that callers of a stopped actor get: its name, and the reason. */
 void actor_stopped_text(const struct actor *a, char *text, size_t size);
 /* A call that waits at it ends as STOPPED. */
 void mailbox_end_stopped(struct actor *a, struct job *job);

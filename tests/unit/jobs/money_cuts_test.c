@@ -75,7 +75,7 @@ static uint32_t below(struct money *m, uint32_t n)
     return chance(&m->seed, n);
 }
 
-/* --- Transfers: who gives how much to whom follows from the number --- */
+/* --- Transfers: the number of one determines sender, receiver and amount --- */
 
 static uint32_t giver_of(uint32_t number)
 {
