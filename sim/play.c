@@ -21,7 +21,11 @@
 #include "sim/trace.h"
 #include "sim/wire.h"
 
-enum { PLAYERS_MAX = 4 /* as by seed */, PATIENCE_MS = 900000, FAR_MS = 3600 * 1000 };
+enum {
+    PLAYERS_MAX = 4,       /* as by seed */
+    PATIENCE_MS = 7200000, /* of clients; a burst has an hour */
+    FAR_MS = 3600 * 1000
+};
 
 struct player {
     uint32_t index;
@@ -233,7 +237,7 @@ static void wait_for_players(void)
     while (!all_idle() && sim_now() < until)
         sim_sleep_for(SIM_MS(1));
     if (!all_idle())
-        sim_finding("answers: clients wait for fifteen minutes");
+        sim_finding("answers: clients wait for two hours");
 }
 
 /* --- Lives --- */

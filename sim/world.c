@@ -34,7 +34,7 @@
 extern const struct ergon_module_info *const demo_module; /* linked in */
 
 enum {
-    PATIENCE_MS = 900000, /* of clients that are to come to rest */
+    PATIENCE_MS = 7200000, /* of clients that are to come to rest; a burst has an hour */
     MINUTE_MS = 60000,
     ROWS_MS = 3000,
     KEEP_MS = 10,           /* until a node that has ended by itself is started again */
@@ -144,7 +144,7 @@ static void wait_for_quiet(void)
     while (!sim_clients_idle() && sim_now() < until)
         sim_sleep_for(SIM_MS(1));
     if (!sim_clients_idle())
-        sim_finding("answers: clients wait for fifteen minutes");
+        sim_finding("answers: clients wait for two hours");
 }
 
 static void end(enum sim_end how)

@@ -14,7 +14,7 @@
 
 enum {
     LOOK_MS = 1,   /* most handlers have begun, and many returned, when they are looked for */
-    LOOKS_MAX = 10 /* each further look comes after twice the time, so many times */
+    LOOKS_MAX = 15 /* each further look comes after twice the time, so many times: half a minute */
 };
 
 static void leave_assigned(struct scheduler *s, struct job *job)

@@ -48,6 +48,25 @@ JOBS_TEST(a_begin_is_looked_for)
     assert_int_equal(table_find(&w->jobs->table, id)->state, JOB_RUNNING);
 }
 
+/* If everything were taken back within a second, an executor of a machine under heavy load would
+ * never come to anything. */
+JOBS_TEST(an_executor_that_needs_twenty_seconds_comes_to_what_it_is_given)
+{
+    enum { SEEN = 1, NEEDED = 20, PATIENCE = 120 };
+    uint64_t id = assigned(w, &WORK());
+    int out = 0; /* seconds, of the attempt that is out */
+    for (int second = 0; out < NEEDED && second < PATIENCE; second++) {
+        struct world_run *r = world_run_of(w, id);
+        out = r->began == SEEN ? out + 1 : 0;
+        r->began = SEEN;
+        jobs_world_pass(w, AO_S(1));
+    }
+    assert_int_equal(out, NEEDED);
+    world_begin(world_run_of(w, id));
+    jobs_world_pass(w, AO_S(30));
+    assert_int_equal(world_job(w, id)->attempt, 1);
+}
+
 JOBS_TEST(a_cancel_before_the_begin_takes_effect_at_once)
 {
     uint64_t id = assigned(w, &WORK());
