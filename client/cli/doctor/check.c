@@ -55,6 +55,17 @@ json_t *entry_of(const json_t *list, const char *key, const char *text)
     return NULL;
 }
 
+void each_entry(struct visit *v, const char *list, const char *key,
+                void (*look)(struct visit *v, const json_t *entry, const char *name))
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(fact(v, list), i, entry)
+    {
+        look(v, entry, json_text(entry, key));
+    }
+}
+
 /* ---- findings ---- */
 
 static bool steers(struct span text)

@@ -66,5 +66,8 @@ void found(struct visit *v, const char *about, json_t *evidence, const char *for
 
 /* The entry of a list (of objects) whose member `key` is this text; NULL: there is none. */
 json_t *entry_of(const json_t *list, const char *key, const char *text);
+/* Calls `look` with each entry of a list of objects, which is a fact, and with its member `key`. */
+void each_entry(struct visit *v, const char *list, const char *key,
+                void (*look)(struct visit *v, const json_t *entry, const char *name));
 
 #endif

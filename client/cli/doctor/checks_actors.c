@@ -13,17 +13,6 @@ enum {
     UNFOLDED = 4 * (1 << 16) /* rows: the store folds at a quarter of that */
 };
 
-static void each_type(struct visit *v,
-                      void (*look)(struct visit *v, const json_t *type, const char *name))
-{
-    size_t i;
-    json_t *type;
-    json_array_foreach(fact(v, "actor_types"), i, type)
-    {
-        look(v, type, json_text(type, "type"));
-    }
-}
-
 static void one_failed(struct visit *v, const json_t *type, const char *name)
 {
     double failed = json_figure(type, "failed");
@@ -34,7 +23,7 @@ static void one_failed(struct visit *v, const json_t *type, const char *name)
 
 static void look_failed(struct visit *v)
 {
-    each_type(v, one_failed);
+    each_entry(v, "actor_types", "type", one_failed);
 }
 
 static void one_without(struct visit *v, const json_t *type, const char *name)
@@ -47,19 +36,7 @@ static void one_without(struct visit *v, const json_t *type, const char *name)
 
 static void look_without(struct visit *v)
 {
-    each_type(v, one_without);
-}
-
-/* Those with the longest mailboxes. */
-static void each_actor(struct visit *v,
-                       void (*look)(struct visit *v, const json_t *actor, const char *name))
-{
-    size_t i;
-    json_t *actor;
-    json_array_foreach(fact(v, "actors.actors"), i, actor)
-    {
-        look(v, actor, json_text(actor, "actor"));
-    }
+    each_entry(v, "actor_types", "type", one_without);
 }
 
 static const json_t *type_of(const struct visit *v, const char *actor)
@@ -80,7 +57,7 @@ static void one_fills(struct visit *v, const json_t *actor, const char *name)
 
 static void look_mailboxes(struct visit *v)
 {
-    each_actor(v, one_fills);
+    each_entry(v, "actors.actors", "actor", one_fills);
 }
 
 static void one_holds(struct visit *v, const json_t *actor, const char *name)
@@ -96,7 +73,7 @@ static void one_holds(struct visit *v, const json_t *actor, const char *name)
 
 static void look_holds(struct visit *v)
 {
-    each_actor(v, one_holds);
+    each_entry(v, "actors.actors", "actor", one_holds);
 }
 
 static void look_deadlocks(struct visit *v)

@@ -23,17 +23,6 @@ static bool is_stopped(const json_t *queue)
     return json_is_true(json_object_get(queue, "paused"));
 }
 
-static void each(struct visit *v,
-                 void (*look)(struct visit *v, const json_t *queue, const char *name))
-{
-    size_t i;
-    json_t *queue;
-    json_array_foreach(fact(v, "queues"), i, queue)
-    {
-        look(v, queue, json_text(queue, "method"));
-    }
-}
-
 static bool nobody_runs(const json_t *queue)
 {
     return strcmp(json_text(queue, "reason"), "no_executor") == 0;
@@ -70,7 +59,7 @@ static void one_grows(struct visit *v, const json_t *queue, const char *name)
 
 static void look_growing(struct visit *v)
 {
-    each(v, one_grows);
+    each_entry(v, "queues", "method", one_grows);
 }
 
 static void one_without(struct visit *v, const json_t *queue, const char *name)
@@ -86,7 +75,7 @@ static void one_without(struct visit *v, const json_t *queue, const char *name)
 
 static void look_without(struct visit *v)
 {
-    each(v, one_without);
+    each_entry(v, "queues", "method", one_without);
 }
 
 static void one_paused(struct visit *v, const json_t *queue, const char *name)
@@ -103,7 +92,7 @@ static void one_paused(struct visit *v, const json_t *queue, const char *name)
 
 static void look_paused(struct visit *v)
 {
-    each(v, one_paused);
+    each_entry(v, "queues", "method", one_paused);
 }
 
 static void one_drains(struct visit *v, const json_t *queue, const char *name)
@@ -115,7 +104,7 @@ static void one_drains(struct visit *v, const json_t *queue, const char *name)
 
 static void look_draining_queue(struct visit *v)
 {
-    each(v, one_drains);
+    each_entry(v, "queues", "method", one_drains);
 }
 
 static void look_dead(struct visit *v)
