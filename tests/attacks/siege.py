@@ -142,10 +142,11 @@ class Checker(threading.Thread):
 
 class Siege:
     """`bench` are the options of the good client's load, which lasts so many seconds under attack, and `brief` before and after it;
-    `flags`, `wrapper` and `walls` are the server's. With `first` that load goes before all others of its processor."""
+    `flags`, `wrapper` and `walls` are the server's. With `first` that load goes before all others of its processor. `light`: the
+    attacker repeats less."""
 
-    def __init__(self, folder, bench=(), seconds=1, brief=1, flags=(), wrapper=(), walls=None, first=False):
-        self.folder, self.bench, self.seconds, self.brief, self.first = folder, bench, seconds, brief, first
+    def __init__(self, folder, bench=(), seconds=1, brief=1, flags=(), wrapper=(), walls=None, first=False, light=False):
+        self.folder, self.bench, self.seconds, self.brief, self.first, self.light = folder, bench, seconds, brief, first, light
         self.flags, self.wrapper, self.walls = flags, wrapper, walls or Open()
         self.tokens = os.path.join(folder, "tokens")
         for name, methods in (("good", "*,worker.offer.*"), ("evil", "*,worker.offer.*"), ("clerk", "server.ping")):
@@ -187,6 +188,7 @@ class Siege:
     def attacker(self, server, name):
         """From when its whole size is under way; it vanishes by kill -9 at the end. Yields what it says."""
         argv = [sys.executable, os.path.join(HERE, "attack.py"), name, "--connect", server.urls[0], "--seconds", "3600"]
+        argv += ["--light"] if self.light else []
         argv += [] if name in NEAR else ["--source", ELSEWHERE]
         argv += [] if name in ANONYMOUS else ["--token", self.path("clerk" if name in CLERKS else "evil")]
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.nice(BEHIND))
