@@ -1,12 +1,17 @@
 """Turns of 100 actors, which hosts note in a file as they begin and end, while the hosts are stopped (SIGSTOP), killed, and take
-longer than their timeout: no two of an actor overlap, but where one was given up; and what that one answers, or calls, counts for
-nothing.
+longer than their timeout.  A turn may begin when all before it have ended, or when the server has lost the worker that had them,
+which its log says; and what a late one answers, or calls, counts for nothing.
+
+The server's order of turns is that of messages, and of their attempts.  Times are those of one clock.
 
 In short here; `./run prove actors` has 1,000,000 turns."""
+import array
 import collections
+import datetime
 import mmap
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -23,8 +28,13 @@ HARM = int(os.environ.get("ERGON_HARM", 300))  # turns between two
 SEED = int(os.environ.get("ERGON_SEED", 1))
 ACTORS, HOSTS, BATCH, EACH_LATE = 100, 3, 4000, 500
 TIMEOUT, GIVE_UP = 200, 1000  # ms
-HEAD, SLOTS, REPORT = 5 * 8, 1024 * 8, 3 * 8  # of struct shared in turns_host.c
-SIZE = HEAD + SLOTS + REPORT * (1 << 18)
+HEAD, SLOTS = 8, 1024 * 8  # of struct shared in turns_host.c
+ROW = struct.Struct("<3Qq3I2H")
+ROWS = 2 * TURNS + 100000  # with attempts beyond the first
+SIZE = HEAD + SLOTS + ROW.size * ROWS
+NONE, TAKEN, FENCED, REFUSED = range(4)  # what became of its call
+SURELY = 2 * 10**9  # ns: what was sent so long before a connection ended has arrived
+Turn = collections.namedtuple("Turn", "began ended worker state actor number attempt call gone")
 OFFER = [["turn.add"], {"context": True, "slots": 32, "actors": {"turn": {
     "timeout": f"{TIMEOUT}ms", "durable": "none", "retries": 10000, "call_retries": 10000, "backoff": "1ms", "backoff_max": "5ms",
     "messages": 100000, "intensity": 0}}}]
@@ -41,7 +51,7 @@ class Apart(unittest.TestCase):
             self.shared = mmap.mmap(file.fileno(), SIZE)
         self.addCleanup(self.shared.close)
         self.over = threading.Event()
-        self.path, self.hosts, self.killed, self.harms = path, [], set(), collections.Counter()
+        self.path, self.hosts, self.harms = path, [], collections.Counter()
         self.server = Server("--workers-give-up", f"{GIVE_UP}ms", "--tasks-losses", "0")
         self.addCleanup(self.server.discard)
         self.addCleanup(self.end_hosts)
@@ -67,7 +77,6 @@ class Apart(unittest.TestCase):
 
     def kill(self, host):
         self.hosts.remove(host)
-        self.killed.add(host.pid)
         host.kill()
         host.wait()
         self.start_host()
@@ -85,7 +94,7 @@ class Apart(unittest.TestCase):
         kinds, mark = ["killed", "late", "given up"], HARM // 10
         while not self.over.wait(0.02):
             host = self.random.choice(self.hosts)
-            if self.noted()[0] < mark or not self.inside(host):
+            if self.turns() < mark or not self.inside(host):
                 continue
             kind = kinds.pop() if kinds else self.random.choice(("killed", "killed", "late", "given up"))
             if kind == "killed":
@@ -93,26 +102,62 @@ class Apart(unittest.TestCase):
             else:
                 self.stop(host, kind)
             self.harms[kind] += 1
-            mark = self.noted()[0] + HARM
+            mark = self.turns() + HARM
 
     # --- What they noted ---
 
-    def noted(self):
-        """Turns, calls that were fenced, refused otherwise, and taken, and the number of reports."""
-        return struct.unpack_from("<5Q", self.shared)
+    def turns(self):
+        return struct.unpack_from("<Q", self.shared)[0]
 
-    def reports(self):
-        """Of turns that were not alone: (turn, the other or 0, whether its connection was lost)."""
-        return [struct.unpack_from("<3Q", self.shared, HEAD + SLOTS + REPORT * n) for n in range(self.noted()[4])]
+    def turn(self, at):
+        return Turn(*ROW.unpack_from(self.shared, HEAD + SLOTS + ROW.size * at))
 
-    def given_up(self):
-        return {turn for turn, _, lost in self.reports() if lost}
+    def by_actor(self):
+        """Of each actor its turns, in the server's order."""
+        at = [array.array("I") for _ in range(ACTORS)]
+        for n in range(self.turns()):
+            if self.turn(n).attempt:  # else its host was killed before it noted this
+                at[self.turn(n).actor].append(n)
+        for rows in at:
+            yield sorted(map(self.turn, rows), key=lambda t: (t.number, t.attempt))
 
-    def overlaps(self):
-        """Of two turns that overlap, one was given up, or its host was killed."""
-        gone = self.given_up()
-        pairs = [(turn, other) for turn, other, _ in self.reports() if other]
-        return [pair for pair in pairs if not any(t in gone or t >> 32 in self.killed for t in pair)]
+    def lost(self):
+        """When the server lost each worker, by its log: ns of the clock of turns, of which it knows the ms."""
+        ahead = time.time_ns() - time.monotonic_ns()
+        lost = {}
+        for at, worker in re.findall(r'^time=(\S+) .*msg="worker gone" worker=w(\d+) ', self.server.log_text(), re.M):
+            lost[int(worker)] = int(datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000) * 10**6 - ahead
+        return lost
+
+    def check_turns(self, turns, lost, seen):
+        """Of one actor.  An end that is in doubt, as the connection was, counts as one that may have arrived."""
+        over, last = 0, None
+        for turn, after in zip(turns, [*turns[1:], None]):
+            self.assertNotEqual((turn.number, turn.attempt), last and (last.number, last.attempt), "an attempt runs once")
+            self.assertGreaterEqual(turn.began, over, f"{turn} overlaps {last}, or one before it")
+            self.assertEqual(turn.state, turn.number, turn)
+            left = lost.get(turn.worker, 1 << 63)
+            over, last = max(over, min(turn.ended or 1 << 63, left)), turn
+            counts = after is None or after.number != turn.number
+            seen["not counted"] += not counts
+            seen["given up"] += not counts and not (turn.ended and turn.ended < left)
+            seen["surely late"] += not counts and turn.ended and not turn.gone and turn.ended + SURELY < left
+            seen["perhaps late"] += not counts and turn.ended and not turn.gone
+            seen[turn.call, "called"] += 1
+            self.assertFalse(turn.call == REFUSED and left == 1 << 63, "a late call is refused as FENCED")
+            self.assertFalse(counts and (turn.gone or not turn.ended), "the attempt that counts has answered")
+            self.assertFalse(counts and turn.call, "one that is late does not count")
+
+    def has_given_up(self):
+        return "longer than workers.give_up" in self.server.log_text()
+
+    def check(self):
+        """Returns how many turns there are of each kind."""
+        seen, lost = collections.Counter(), self.lost()
+        for actor, turns in enumerate(self.by_actor()):
+            self.assertEqual({t.number for t in turns}, set(range(self.sent[actor])))
+            self.check_turns(turns, lost, seen)
+        return seen
 
     # --- Messages ---
 
@@ -122,9 +167,9 @@ class Apart(unittest.TestCase):
         for n in range(count):
             actor = self.random.randrange(ACTORS)
             ms = 2 * TIMEOUT if late and n % EACH_LATE == 7 else 0
-            self.sent[actor] += 1
             client.next_id += 1
-            wanted += packer.pack([0, client.next_id, "actor.tell", [f"turn/{actor}", "add", [ms]]])
+            wanted += packer.pack([0, client.next_id, "actor.tell", [f"turn/{actor}", "add", [ms, self.sent[actor]]]])
+            self.sent[actor] += 1
         first = client.next_id - count + 1
         client.send_bytes(wanted)
         for number in range(first, client.next_id + 1):
@@ -147,7 +192,7 @@ class Apart(unittest.TestCase):
         harm = threading.Thread(target=self.harm)
         harm.start()
         try:
-            while sum(self.sent) < TURNS or len(self.harms) < 3 or not self.given_up():
+            while sum(self.sent) < TURNS or len(self.harms) < 3 or not self.has_given_up():
                 self.send(client, min(BATCH, max(TURNS - sum(self.sent), ACTORS)), True)
                 self.arrive(client, BATCH)
         finally:
@@ -156,17 +201,17 @@ class Apart(unittest.TestCase):
         self.arrive(client, 0)
         kept = client.call("server.info")["kept"]
         states = [client.call("actor.get", f"turn/{n}", {"state": True})["state"] for n in range(ACTORS)]
-        turns, fenced, refused, taken, _ = self.noted()
         self.assertEqual(states, self.sent)
-        self.assertEqual(self.overlaps(), [])
-        self.assertEqual(taken, 0)
-        self.assertGreater(fenced, 0)
-        self.assertGreater(kept["fenced"], 0)
-        self.assertTrue(self.given_up())
+        self.end_hosts()
+        seen = self.check()
+        self.assertEqual(seen[TAKEN, "called"], 0)
+        self.assertGreater(seen[FENCED, "called"], 0)
+        self.assertGreater(seen["given up"], 0)
+        self.assertGreaterEqual(kept["fenced"], max(seen["surely late"], 1))
+        self.assertLessEqual(kept["fenced"], seen["perhaps late"])
         self.assertTrue(client.call("server.audit")["balanced"])
         if "ERGON_TURNS" in os.environ:
-            print(f"{sum(self.sent)} messages, {turns} turns, {dict(self.harms)}; {kept['fenced']} late answers thrown away, {len(self.given_up())} "
-                  f"turns given up, calls of late turns: {fenced} fenced, {refused} refused otherwise")
+            print(f"{sum(self.sent)} messages, {self.turns()} turns, {dict(self.harms)}; {dict(seen)}; {kept['fenced']} late answers were thrown away")
 
 
 if __name__ == "__main__":
