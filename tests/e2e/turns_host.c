@@ -120,9 +120,7 @@ static void on_called(void *arg, const struct ergon_answer *got)
 {
     struct turn *t = arg;
     bool fenced = got->outcome == ERGON_END_ERROR && strcmp(got->code, "FENCED") == 0;
-    t->row->call = fenced                           ? CALL_FENCED
-                   : got->outcome == ERGON_END_OK ? CALL_TAKEN
-                                                    : CALL_REFUSED;
+    t->row->call = fenced ? CALL_FENCED : got->outcome == ERGON_END_OK ? CALL_TAKEN : CALL_REFUSED;
     end(t);
 }
 
@@ -134,8 +132,8 @@ static void call(evutil_socket_t none, short what, void *arg)
                        "add\x92\x00\x00\x81\xa4turn\xce....";
     for (int i = 0; i < 4; i++)
         params[sizeof params - 5 + (size_t)i] = (uint8_t)(t->call >> (24 - 8 * i));
-    if (ergon_client_call(client, "actor.call", (struct ergon_raw){params, sizeof params - 1}, 60000,
-                          on_called, t) == 0)
+    if (ergon_client_call(client, "actor.call", (struct ergon_raw){params, sizeof params - 1},
+                          60000, on_called, t) == 0)
         end(t);
 }
 
@@ -186,8 +184,8 @@ static void on_registered(void *arg, const struct ergon_answer *got)
 static void on_state(void *offer, enum ergon_state state, const char *why)
 {
     if (state == ERGON_STATE_READY)
-        ergon_client_call(client, "worker.register", *(struct ergon_raw *)offer, 0,
-                          on_registered, NULL);
+        ergon_client_call(client, "worker.register", *(struct ergon_raw *)offer, 0, on_registered,
+                          NULL);
 }
 
 int main(int argc, char **argv)
