@@ -1,3 +1,8 @@
+/* Bytes of a buffer at first: most values are results of calls and answers of task.submit.  By
+ * default msgpack-c takes 8 KiB, and a burst of answers then grows and trims the heap, at a page
+ * fault each. */
+#define MSGPACK_SBUFFER_INIT_SIZE 128
+
 #include "proto/pack.h"
 
 #include <assert.h>

@@ -25,6 +25,18 @@ TEST(a_small_value_is_copied)
     blob_unref(b);
 }
 
+TEST(a_small_value_takes_little_memory)
+{
+    struct pack p;
+    pack_init(&p);
+    pack_uint(&p, 7);
+    assert_in_range(p.buffer.alloc, 1, 128);
+    for (uint32_t i = 0; i < 1000; i++)
+        pack_uint(&p, 7);
+    assert_int_equal(pack_bytes(&p).len, 1001);
+    pack_fini(&p);
+}
+
 TEST(large_values_are_shared_and_keep_their_places)
 {
     struct pack p;
