@@ -8,7 +8,6 @@ import json
 import os
 import select
 import socket
-import statistics
 import subprocess
 import sys
 import time
@@ -21,6 +20,8 @@ import postgres  # noqa: E402
 import program  # noqa: E402
 from keepers import ErgonKeeps, RedisKeeps  # noqa: E402
 from pairs import Driver, Row, machine  # noqa: E402
+from pgbench import Pgbench  # noqa: E402
+from rounds import Run, ratio  # noqa: E402
 from servers import Broken, Ergon, Processes, free_port  # noqa: E402
 
 LIMIT = 60
@@ -39,10 +40,6 @@ JOBS = """CREATE TABLE jobs (id bigserial PRIMARY KEY, state text NOT NULL DEFAU
     scheduled_at timestamptz NOT NULL DEFAULT now());
     CREATE INDEX ON jobs (state, queue, priority, scheduled_at, id)"""
 INSERT = "INSERT INTO jobs (kind, args) VALUES ('echo', '\"{}\"');\n".format("x" * 62)
-
-
-def median(values):
-    return statistics.median(values)
 
 
 # ---- the servers ----
@@ -165,28 +162,6 @@ class Submissions:
         self.driver.stop()
 
 
-class Inserts:
-    """One row a transaction, by pgbench on so many connections."""
-
-    def __init__(self, engine, connections, options):
-        self.engine, self.options, self.connections = engine, options, connections
-        self.script = os.path.join(options.work, "insert.sql")
-        with open(self.script, "w", encoding="ascii") as f:
-            f.write(INSERT)
-
-    def window(self):
-        argv = [os.path.join(postgres.programs(), "pgbench"), "-n", "-M", "prepared", "-c", str(self.connections),
-                "-f", self.script, "-T", str(max(1, round(self.options.window)))]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, env={**os.environ, **self.engine.env("jobs")})
-        rate = [line.split()[2] for line in done.stdout.splitlines() if line.startswith("tps = ")]
-        if not rate:
-            raise Broken(f"pgbench ended with {done.returncode}: {(done.stdout + done.stderr).strip()}")
-        return {"rate": float(rate[0])}
-
-    def stop(self):
-        pass
-
-
 class Bare:
     """Whole lives by bench_cluster_bare."""
 
@@ -226,48 +201,6 @@ class Lives:
 
 # ---- the run ----
 
-class Run:
-    def __init__(self, options):
-        self.options, self.rows = options, []
-
-    def rounds(self, title, ways, ratios):
-        """Measures each of `ways` ({name: made by a function}) in each round, in turns; `ratios` are (text, function of a round's
-        {name: figures}, the least or most it may be, or None, unit)."""
-        if self.options.row not in title:
-            return
-        made, rounds = {}, []
-        try:
-            for name, make in ways.items():
-                made[name] = make()
-            for way in made.values():
-                way.window()
-            names = list(made)
-            for n in range(self.options.rounds):
-                first = n % len(names)
-                rounds.append({name: made[name].window() for name in names[first:] + names[:first]})
-        finally:
-            for way in made.values():
-                way.stop()
-        self.tell(title, rounds, ratios)
-
-    def tell(self, title, rounds, ratios):
-        print(f"\n{title}")
-        for name in sorted(rounds[0], key=list(rounds[0]).index):
-            figures = {key: median([r[name][key] for r in rounds]) for key in rounds[0][name]}
-            more = "".join(f"   {key} {value:.1f}" for key, value in figures.items() if key != "rate")
-            print(f"  {name:48}{figures['rate']:>10.0f} /s{more}")
-        for text, of, bar in ratios:
-            values = [of(r) for r in rounds]
-            good = bar is None or (median(values) >= bar if bar > 0 else median(values) <= -bar)
-            asked = "" if bar is None else f"   {'at least' if bar > 0 else 'at most'} {abs(bar):g}{'' if good else ': MISSED'}"
-            print(f"  {text:48}{median(values):>10.2f} ({min(values):.2f}-{max(values):.2f}){asked}", flush=True)
-            self.rows.append({"group": title, "what": text, "values": values, "median": median(values), "bar": bar, "good": good})
-
-
-def ratio(a, b):
-    return lambda r: r[a]["rate"] / r[b]["rate"]
-
-
 OWNER, FRONT, SQLITE = "by the owner, replicated", "by a front, replicated", "SQLite, fsync"
 INSERTS, INSERTS_10 = "one INSERT a job, 64 connections", "one INSERT a job, 10 connections (Oban's pool)"
 REDIS, REDIS_16 = "Redis, appendfsync always, WAIT 1 for each", "Redis, one WAIT 1 for sixteen"
@@ -288,8 +221,8 @@ def submissions(run, engine, cluster, sqlite, redis):
             SQLITE: lambda row=row: Submissions(sqlite, row, o),
             REDIS: lambda row=row: waits("redis-wait", row, 1),
             **({REDIS_16: lambda: waits("redis-wait-16", "64x1:64", 16)} if many else {}),
-            INSERTS: lambda: Inserts(engine.primary, 64, o),
-            INSERTS_10: lambda: Inserts(engine.primary, 10, o),
+            INSERTS: lambda: Pgbench(engine.primary, "jobs", INSERT, 64, o),
+            INSERTS_10: lambda: Pgbench(engine.primary, "jobs", INSERT, 10, o),
         }, [("owner : SQLite", ratio(OWNER, SQLITE), 0.25), ("owner : Redis", ratio(OWNER, REDIS), 1),
             *([("owner : Redis, one WAIT for sixteen", ratio(OWNER, REDIS_16), None)] if many else []),
             ("owner : INSERTs", ratio(OWNER, INSERTS), 4), ("owner : INSERTs, 10 connections", ratio(OWNER, INSERTS_10), 4),

@@ -78,8 +78,14 @@ class Driver:
         self.line(READY_SECONDS)
 
     def window(self):
+        self.begin()
+        return self.end()
+
+    def begin(self):
         self.process.stdin.write(b"go\n")
         self.process.stdin.flush()
+
+    def end(self):
         return json.loads(self.line(self.seconds + READY_SECONDS))
 
     def stop(self):

@@ -9,6 +9,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../../.."
 . scripts/apt.sh
+. tests/bench/peers/install.sh
 . tests/bench/measure.sh
 
 program=side_by_side.py
@@ -23,35 +24,14 @@ case " $* " in
 esac
 packages="beanstalkd erlang-base gearman-job-server haproxy memcached nats-server openssl redis-server tarantool tarantool-dev"
 [ -z "$workers" ] || packages="beanstalkd gearman-job-server libgearman-dev nats-server redis-server"
-units="beanstalkd epmd.socket epmd gearman-job-server haproxy memcached nats-server redis-server tarantool"
-policy=/usr/sbin/policy-rc.d
 
 case " $* " in
 *" --help "* | *" -h "*) exec python3 "$here/$program" --help ;;
 esac
 
-# Nothing that Debian installs may start by itself, now or at the next boot: it would stand in the way of what we measure.
-install_peers() {
-    denied=
-    if [ ! -e "$policy" ]; then
-        denied=yes
-        printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null
-        $as_root chmod 755 "$policy"
-    fi
-    status=0
-    apt_install "$@" || status=$?
-    [ -z "$denied" ] || $as_root rm -f "$policy"
-    for unit in $units; do
-        $as_root systemctl disable --quiet "$unit" 2>/dev/null || :
-    done
-    return "$status"
-}
-
 scripts/setup.sh build
 # shellcheck disable=SC2086 # words
-wanted=$(missing $packages)
-# shellcheck disable=SC2086 # words
-[ -z "$wanted" ] || install_peers $wanted
+install_peers $packages
 
 build ergond ergon peers_driver handshakes limit_echo beanstalk_worker ergon_worker gearman_worker nats_responder \
     redis_worker sync_rate tls_alone

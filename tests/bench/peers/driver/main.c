@@ -9,6 +9,7 @@
 #include "client/bench/generator.h"
 #include "client/bench/rpc.h"
 #include "tests/bench/peers/common/socket.h"
+#include "tests/bench/peers/driver/keys.h"
 #include "tests/bench/peers/driver/processor.h"
 #include "tests/bench/peers/driver/protocol.h"
 #include "tests/bench/peers/driver/window.h"
@@ -39,6 +40,8 @@ static void usage(FILE *to)
             "  --payload BYTES    64\n"
             "  --rate N           an open loop: so many tasks a second, by a Poisson process\n"
             "  --tls              1.3; of msgpack-rpc only\n"
+            "  --keys N           that are named by chance, by protocols that name some; 10000\n"
+            "  --in-order         one key after the other\n"
             "  --method NAME      of the protocol's own method, function or subject\n"
             "  --window SECONDS   2; there are three\n"
             "  --warm-up SECONDS  1, before the first\n"
@@ -67,7 +70,9 @@ enum {
     OPT_PAYLOAD,
     OPT_METHOD,
     OPT_RATE,
-    OPT_TLS
+    OPT_TLS,
+    OPT_KEYS,
+    OPT_IN_ORDER
 };
 enum { OPT_WINDOW = 16, OPT_WARM_UP, OPT_PID, OPT_PACED, OPT_JSON, OPT_HELP };
 
@@ -79,6 +84,8 @@ static const struct option options[] = {
     {"payload", required_argument, NULL, OPT_PAYLOAD},
     {"rate", required_argument, NULL, OPT_RATE},
     {"tls", no_argument, NULL, OPT_TLS},
+    {"keys", required_argument, NULL, OPT_KEYS},
+    {"in-order", no_argument, NULL, OPT_IN_ORDER},
     {"method", required_argument, NULL, OPT_METHOD},
     {"window", required_argument, NULL, OPT_WINDOW},
     {"warm-up", required_argument, NULL, OPT_WARM_UP},
@@ -108,6 +115,10 @@ static bool take_load(struct driver *d, int option, const char *value)
         return number(value, 1, DEPTH_MAX, &v) && (d->plan.in_flight = (uint32_t)v, true);
     case OPT_TLS:
         return d->tls = true;
+    case OPT_KEYS:
+        return number(value, 1, KEYS_MAX, &v) && (d->shape.keys = (uint64_t)v, true);
+    case OPT_IN_ORDER:
+        return d->shape.in_order = true;
     case OPT_RATE:
         return number(value, 1, 1e8, &d->plan.rate);
     default:
@@ -282,7 +293,7 @@ static bool drive(struct driver *d)
 int main(int argc, char **argv)
 {
     /* An open loop looks at the socket all the time, and sends what is due in one write. */
-    static struct driver d = {.shape.payload = 64,
+    static struct driver d = {.shape = {.payload = 64, .keys = 10000},
                               .plan = {.threads = 1,
                                        .connections = 64,
                                        .in_flight = 16,

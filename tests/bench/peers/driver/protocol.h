@@ -11,6 +11,8 @@
 struct shape {
     const char *method; /* handler, function or subject to call */
     size_t payload;     /* bytes */
+    uint64_t keys;      /* of protocols that name one: so many, see keys.h */
+    bool in_order;      /* one key after the other, instead of by chance */
 };
 
 struct driver_protocol {
@@ -24,6 +26,11 @@ struct driver_protocol {
 
 extern const struct protocol protocol_gearman, protocol_beanstalk, protocol_nats, protocol_redis,
     protocol_tarantool, protocol_memcached, protocol_packet4;
+
+/* A number is added to that of a key: an actor, a gen_server, a key of Redis.  And a task.call with
+ * a priority, which an actor's call is compared with. */
+extern const struct protocol protocol_actor_call, protocol_actor_tell, protocol_task_call,
+    protocol_packet4_add, protocol_redis_incr;
 
 /* A task goes through a queue to a worker, and its answer through another to who asked. */
 extern const struct protocol protocol_redis_queue, protocol_beanstalk_queue;

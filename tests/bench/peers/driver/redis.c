@@ -1,9 +1,9 @@
-/* Redis: ECHO, and RPUSH to one list; both answered in the main loop.  RPUSH, and then WAIT for a
- * replica.  And a task by way of a worker: LPUSH to the list of tasks, and when that is done BRPOP
- * from the list of answers. */
+/* Redis: ECHO, RPUSH to one list, and INCR of a key; all answered in the main loop.  RPUSH, and
+ * then WAIT for a replica.  And a task by way of a worker: LPUSH to the list of tasks, and when
+ * that is done BRPOP from the list of answers. */
 #include "tests/bench/peers/common/line.h"
 #include "tests/bench/peers/common/queue.h"
-#include "tests/bench/peers/driver/protocol.h"
+#include "tests/bench/peers/driver/keys.h"
 
 static inline __attribute__((always_inline)) void add(const struct request *r, struct outgoing *out,
                                                       const char *command)
@@ -56,6 +56,24 @@ const struct protocol protocol_redis_push = {
     .name = "Redis",
     .ordered = true,
     .request = push,
+    .parse = parse_push,
+};
+
+static void incr(const struct request *r, struct outgoing *out)
+{
+    char *to = outgoing_at(out);
+    size_t n = line_put(to, "*2\r\n$4\r\nINCR\r\n$");
+
+    n += line_put_number(to + n, KEY_LENGTH);
+    n += line_put(to + n, "\r\n");
+    key_put(to + n, r);
+    outgoing_wrote(out, n + KEY_LENGTH + line_put(to + n + KEY_LENGTH, "\r\n"));
+}
+
+const struct protocol protocol_redis_incr = {
+    .name = "Redis",
+    .ordered = true,
+    .request = incr,
     .parse = parse_push,
 };
 
