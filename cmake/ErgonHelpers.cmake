@@ -8,7 +8,7 @@
 #       the label once: most of its time goes into programs that are not ours (a browser, interpreters): it is left out under
 #       sanitizers
 #       the label one_thread: it makes no threads, which it is held to, and is left out under the thread sanitizer
-#       the label no_threads: it says nothing of threads that others do not, as it looks at the command line or at bytes of
+#       the label no_threads: it says nothing of threads that others do not, as it looks at the command line, say, or at bytes of
 #       memory: it is left out under the thread sanitizer
 #   ergon_script_test(name COMMAND ... [TIMEOUT s] [LABELS l...])  a test that is a command
 #
