@@ -26,6 +26,19 @@ void hash_table_fini(struct hash_table *t)
     hash_table_init(t);
 }
 
+void hash_reserve(struct hash_table *t, uint32_t count)
+{
+    if (t->count > 0 || count <= t->size || count < FIRST_ROOM)
+        return;
+    size_t room = (size_t)1 << (32 - __builtin_clz(count - 1));
+    struct hash_link **buckets = calloc(room, sizeof *buckets);
+    if (!buckets)
+        return;
+    hash_table_fini(t);
+    t->buckets = buckets;
+    set_size(t, count);
+}
+
 /* Room for one bucket more: twice as many are made whenever their number is a power of two.  A
  * large array is moved by its pages, not copied. */
 static bool make_room(struct hash_table *t)

@@ -33,6 +33,10 @@ struct hash_table {
 void hash_table_init(struct hash_table *t);
 void hash_table_fini(struct hash_table *t); /* links that are inside are let go */
 
+/* Makes room in an empty table: the next `count` links are added without a split of a chain.  In
+ * one that is not empty, and without memory, nothing happens. */
+void hash_reserve(struct hash_table *t, uint32_t count);
+
 /* Adds a link whose hash is set and that is in no table. */
 void hash_add(struct hash_table *t, struct hash_link *link);
 

@@ -1,5 +1,6 @@
 /* Types of actors, as modules and workers offer them.  One that was offered stays for the life of
- * the process, and so do its policy and its methods; the latest offer counts.
+ * the process, and so do its policy and its methods; the latest offer counts, also for messages
+ * that were sent before (`follows` in core/message.h).
  *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_ACTOR_TYPES_H

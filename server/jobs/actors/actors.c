@@ -142,9 +142,21 @@ static struct actor *make(struct actors *actors, struct actor_type *type, struct
     return a;
 }
 
+/* Jobs that were open in the store, of which each may be a message to another actor. */
+static uint32_t open_at_most(const struct job_table *table)
+{
+    enum { MOST = 1 << 22 };
+    uint64_t open = table->durable.submitted;
+    for (int state = 0; state < JOB_STATE_COUNT; state++)
+        open -= table->durable.ended[state];
+    return open < MOST ? (uint32_t)open : MOST;
+}
+
 struct actor *actor_recovered(struct actors *actors, struct actor_type *type, struct tenant *tenant,
                               struct span name)
 {
+    if (actors->by_name.count == 0)
+        hash_reserve(&actors->by_name, open_at_most(jobs_table(actors->jobs)));
     struct actor *a = actor_find(actors, tenant->name, name);
     return a ? a : make(actors, type, tenant, name);
 }

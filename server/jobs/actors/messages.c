@@ -183,12 +183,26 @@ static void belong(struct job *job, struct actor *a, unsigned is)
         job->more->key.of = job->more->coalesce.of = a;
 }
 
+static void follow(struct job *job, const struct actor_type *type)
+{
+    job->timeout = type->policy.timeout;
+    job->retries = type->policy.retries;
+}
+
+/* A call has a number of retries of its own. */
+static bool follows(const struct job *job, const struct job_spec *spec)
+{
+    return !spec->answers && !said(spec, JOB_OPTION_timeout) && !said(spec, JOB_OPTION_retries) &&
+           !job->more && spec->priority == SPEC_PRIORITY && spec->deadline == AO_NEVER;
+}
+
 static void fill(struct job *job, const struct job_spec *spec, struct actor *a)
 {
     struct message *m = job_message(job);
     const struct actor_type *type = a->type;
     belong(job, a, method_actor(job->queue->method));
     m->calls = spec->calls;
+    m->follows = m->is_step || follows(job, spec);
     if (!said(spec, JOB_OPTION_timeout))
         job->timeout = type->policy.timeout;
     if (!said(spec, JOB_OPTION_retries))
@@ -264,15 +278,19 @@ static struct actor_type *type_of(struct actors *actors, struct span name)
     return type;
 }
 
-static bool recovered(void *arg, struct job *job, struct span name)
+static bool recovered(void *arg, struct job *job, struct span name, bool as_type)
 {
     struct actors *actors = arg;
     struct actor_type *type = type_of(actors, name);
     struct actor *a = type ? actor_recovered(actors, type, job->tenant, name) : NULL;
     const struct method *m = registry_find(jobs_options(actors->jobs)->registry, job->queue->name);
-    if (a)
-        belong(job, a, m ? method_actor(m) : 0);
-    return a != NULL;
+    if (!a)
+        return false;
+    belong(job, a, m ? method_actor(m) : 0);
+    job_message(job)->follows = as_type || job_message(job)->is_step;
+    if (job_message(job)->follows)
+        follow(job, type);
+    return true;
 }
 
 /* A retry keeps its place; a step that sleeps has none, but it is the actor's. */
@@ -440,6 +458,8 @@ static struct attempt_turn *begins(void *arg, struct job *job)
     struct attempt_turn *turn = is_here ? commits_turn(a, job) : NULL;
     (void)arg;
     assert(is_here || m->reads);
+    if (m->follows)
+        follow(job, a->type);
     m->given = turn != NULL;
     if (!turn)
         return NULL;

@@ -89,6 +89,9 @@ void reminders_unname(struct actor *a, struct job *job)
 
 void reminders_recovered(struct actor *a, struct job *job)
 {
+    struct actors *actors = a->type->actors;
+    if (actors->reminders.count == 0)
+        hash_reserve(&actors->reminders, actors->by_name.count);
     struct job *old = reminders_find(a, job_reminder_name(job));
     if (job_is(job, JOB_CANCEL))
         return;

@@ -30,6 +30,9 @@ struct message {
     bool is_named : 1;          /* of a reminder: it is found by its name */
     bool withdrawn : 1;         /* of a reminder: a turn forgets it, which is not on disk yet */
     bool settles : 1;           /* its next attempt begins on a state that is on disk */
+    /* It is a step, or was sent without options, of which it has no row then: its timeout and its
+     * retries are those that its type has when an attempt begins. */
+    bool follows : 1;
 };
 _Static_assert(sizeof(struct message) <= JOB_BODY_STEP, "job_tail() is behind it");
 
@@ -133,8 +136,9 @@ struct message_hooks {
     void (*ended)(void *arg, struct job *job);
     /* It is about to be freed. */
     void (*forgotten)(void *arg, struct job *job);
-    /* It was read back, and belongs to this actor.  False without memory. */
-    bool (*recovered)(void *arg, struct job *job, struct span name);
+    /* It was read back, and belongs to this actor; `as_type`: without a row of options.  False
+     * without memory. */
+    bool (*recovered)(void *arg, struct job *job, struct span name, bool as_type);
     /* It was open, and goes on soon.  `begun`: it has its place before all others, since its
      * attempts had begun. */
     void (*resumes)(void *arg, struct job *job, bool begun);

@@ -42,18 +42,22 @@ static void fill_more(const struct job_more *more, struct store_task *out)
     }
 }
 
-/* One that is as by default has no row of options: see recover.c. */
+/* One that is as by default, or as its type says, has no row of options: see recover.c. */
 static bool has_options(const struct job *job)
 {
-    return job->more || job->retries > 0 || job->priority != SPEC_PRIORITY ||
-           job->timeout != AO_NEVER || job->deadline_at > 0;
+    bool usual =
+        job->is_message ? job_message(job)->follows : job->retries == 0 && job->timeout == AO_NEVER;
+    return !usual || job->more || job->priority != SPEC_PRIORITY || job->deadline_at > 0;
 }
 
 /* The policy of a message without extras is its type's, and is not written: when it is read back it
- * has that of its type then, and needs no extras for it. */
-static void fill_options(const struct job *job, struct store_task *out)
+ * has that of its type then, and needs no extras for it.  Its timeout and retries are its own from
+ * then on, as they will be when it is read back. */
+static void fill_options(struct job *job, struct store_task *out)
 {
     out->has_options = true;
+    if (job->is_message)
+        job_message(job)->follows = job_message(job)->is_step;
     out->deadline_at = job->deadline_at;
     out->timeout = codec_duration(job->timeout);
     out->policy = (struct job_policy)JOB_POLICY_UNSAID;
@@ -63,7 +67,7 @@ static void fill_options(const struct job *job, struct store_task *out)
         fill_more(job->more, out);
 }
 
-static void fill_fixed(const struct job *job, struct store_task *out)
+static void fill_fixed(struct job *job, struct store_task *out)
 {
     out->method = job->queue->name;
     out->tenant = job->tenant->name;

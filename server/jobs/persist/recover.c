@@ -219,7 +219,7 @@ static bool take_options(const struct store_task *row, struct job_spec *spec)
     return take_ids(row, spec);
 }
 
-/* What has no options is as by default. */
+/* What has no options is as by default; a message is then as its type says. */
 static bool spec_of(const struct store_task *row, struct job_spec *spec)
 {
     job_spec_init(spec);
@@ -342,7 +342,9 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     if (jobs_table(jobs)->created < row->created)
         jobs_table(jobs)->created = row->created;
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
-    bool whole = job && (!job->is_message || messages->recovered(messages->arg, job, row->actor)) &&
+    bool whole = job &&
+                 (!job->is_message ||
+                  messages->recovered(messages->arg, job, row->actor, !row->has_options)) &&
                  admission_join(jobs_scheduler(jobs), job, &spec) && take_end(job, row) &&
                  take_losses(job, row);
     free((void *)spec.after);

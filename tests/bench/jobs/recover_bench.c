@@ -1,12 +1,15 @@
-/* A million durable tasks: how fast they are submitted in batches, with a real file below, what
- * they take on disk and in memory, and how soon they are there again after a start.
+/* A million durable tasks, and as many reminders of as many actors: how fast they are submitted in
+ * batches, with a real file below, what they take on disk and in memory, and how soon they are
+ * there again after a start.
  *
- *     bench_jobs_recover [--json] [TASKS [FOLDER]] */
+ *     bench_jobs_recover [--json] [TASKS [FOLDER [delayed | reminders]]] */
+#include <ergon/actor.h>
 #include <ergon/handler.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/store/store.h"
@@ -24,16 +27,41 @@ ERGON_MODULE(bench_module, "bench", "1.0")
 {
     static const struct ergon_handler work = {
         .size = sizeof work, .kind = ERGON_BLOCKING, .name = "work", .run = never_run};
-    return ergon_register(module, &work);
+    static const struct ergon_handler wakes = {
+        .size = sizeof wakes, .kind = ERGON_BLOCKING, .name = "room.wakes", .run = never_run};
+    static const struct ergon_actor room = {
+        .size = sizeof room, .type = "room", .methods = &wakes, .count = 1};
+    int rc = ergon_register(module, &work);
+    return rc != 0 ? rc : ergon_register_actor(module, &room);
 }
 
-static void fill(struct submitter *s, struct job_spec *spec, uint8_t *params)
+static void fill(struct job_spec *spec, uint8_t *params)
 {
     params[0] = 0xc4;
     params[1] = PARAMS - 2;
+    spec->delay = AO_S(3600);
+}
+
+static void fill_task(struct submitter *s, struct job_spec *spec, uint8_t *params)
+{
+    fill(spec, params);
     spec->method = span_text("work");
     spec->durable = DURABLE_FSYNC;
-    spec->delay = AO_S(3600);
+}
+
+/* The name of the actor takes the end of the parameters, which are without it then. */
+static void fill_reminder(struct submitter *s, struct job_spec *spec, uint8_t *params)
+{
+    enum { NAME = 14, REST = PARAMS - NAME };
+    char name[NAME + 1];
+    fill(spec, params);
+    snprintf(name, sizeof name, "room/%09llu", (unsigned long long)s->made);
+    memcpy(params + REST, name, NAME);
+    params[1] = REST - 2;
+    spec->params = span_of(params, REST);
+    spec->actor = span_of(params + REST, NAME);
+    spec->reminder = span_text("due");
+    spec->method = span_text("room.wakes");
 }
 
 /* --- One life of a server --- */
@@ -72,12 +100,21 @@ static double submit_all(const char *path, struct submitter *s)
     return took;
 }
 
-static void measure(struct report *r, const char *path, uint64_t count)
+static double processor_seconds(void)
 {
-    static const struct report_column columns[] = {{"k submits/s", 1},     {"refused", 0},
-                                                   {"bytes on disk", 1},   {"s until ready", 2},
-                                                   {"bytes in memory", 1}, {"found", 0}};
-    struct submitter s = {.of = count, .batches_max = BATCHES, .fill = fill};
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct kind {
+    const char *name;
+    void (*fill)(struct submitter *s, struct job_spec *spec, uint8_t *params);
+};
+
+static void measure(struct report *r, const struct kind *kind, const char *path, uint64_t count)
+{
+    struct submitter s = {.of = count, .batches_max = BATCHES, .fill = kind->fill};
     struct jobs_info info;
     struct stat file;
     struct jobs_life v;
@@ -85,26 +122,36 @@ static void measure(struct report *r, const char *path, uint64_t count)
     if (stat(path, &file) != 0)
         give_up("the file is gone");
     ao_time began = ao_clock_monotonic.now(NULL);
+    double busy = processor_seconds();
     begin(&v, path);
     double ready = seconds_since(began);
+    busy = processor_seconds() - busy;
     jobs_info(v.jobs, &info);
-    report_table(r, "Durable tasks of 64 bytes (fsync), submitted in batches of 64", "tasks",
-                 columns, 6);
-    report_row(r, "delayed",
-               (double[]){n / took / 1e3, (double)s.refused, (double)file.st_size / n, ready,
+    report_row(r, kind->name,
+               (double[]){n / took / 1e3, (double)s.refused, (double)file.st_size / n, ready, busy,
                           (resident_bytes() - before) / n, (double)info.tasks});
     jobs_life_end(&v);
+    if (unlink(path) != 0)
+        give_up("the file cannot be removed");
 }
 
 int main(int argc, char **argv)
 {
+    static const struct report_column columns[] = {
+        {"k submits/s", 1},    {"refused", 0},         {"bytes on disk", 1}, {"s until ready", 2},
+        {"s of processor", 2}, {"bytes in memory", 1}, {"found", 0}};
+    static const struct kind kinds[] = {{"delayed", fill_task}, {"reminders", fill_reminder}};
     struct report r;
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     int at = json ? 2 : 1;
     char path[300];
     snprintf(path, sizeof path, "%s/recover_bench.db", argc > at + 1 ? argv[at + 1] : ".");
     report_open(&r, "jobs_recover", json);
-    measure(&r, path, argc > at ? strtoull(argv[at], NULL, 10) : 1000000);
+    report_table(&r, "Durable tasks of 64 bytes (fsync), submitted in batches of 64", "tasks",
+                 columns, 7);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (argc <= at + 2 || strcmp(argv[at + 2], kinds[i].name) == 0)
+            measure(&r, &kinds[i], path, argc > at ? strtoull(argv[at], NULL, 10) : 1000000);
     report_end(&r);
-    return unlink(path) == 0 ? 0 : 1;
+    return 0;
 }

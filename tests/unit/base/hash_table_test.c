@@ -29,6 +29,44 @@ static uint64_t scattered(uint64_t i)
     return siphash(seed, span_of(&i, sizeof i));
 }
 
+TEST(a_table_with_room_for_all_is_as_any)
+{
+    struct hash_table t;
+    hash_table_init(&t);
+    for (uint32_t room = 1; room < MANY; room = room * 3 + 2) {
+        hash_reserve(&t, room);
+        const uint32_t size = t.size;
+        assert_true(room < 16 || size == room);
+        for (uint64_t i = 0; i < MANY; i++) {
+            links[i].hash = scattered(i);
+            hash_add(&t, &links[i]);
+            assert_int_equal(t.size, i < size ? size : i + 1);
+        }
+        for (uint64_t i = 0; i < MANY; i++)
+            assert_ptr_equal(hash_first(&t, scattered(i)), &links[i]);
+        hash_reserve(&t, 2 * MANY); /* it is not empty */
+        assert_int_equal(t.size, MANY);
+        while (hash_pop(&t))
+            ;
+        assert_int_equal(t.count, 0);
+        hash_table_fini(&t);
+    }
+}
+
+TEST(a_table_without_memory_for_room_grows)
+{
+    struct hash_table t;
+    hash_table_init(&t);
+    heap_fail_at(1);
+    hash_reserve(&t, MANY);
+    assert_true(heap_failed());
+    assert_int_equal(t.size, 1);
+    links[0].hash = 7;
+    hash_add(&t, &links[0]);
+    assert_ptr_equal(hash_first(&t, 7), &links[0]);
+    hash_table_fini(&t);
+}
+
 TEST(every_link_is_found_while_the_table_grows)
 {
     struct hash_table t;

@@ -3,6 +3,7 @@
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/reminders.h"
 #include "server/jobs/effects.h"
+#include "server/jobs/life/change.h"
 #include "tests/support/jobs_actors.h"
 
 #define KEPT_TEST(name) JOBS_TEST(name, .stored = true, .quiet = true)
@@ -542,4 +543,53 @@ KEPT_TEST(one_of_a_stopped_actor_waits)
     jobs_world_settle(w);
     done(w, a, "\x01");
     assert_int_equal(world_state(w, a), JOB_DELAYED);
+}
+
+/* --- As its type says --- */
+
+static void is_tried(struct jobs_world *w, uint64_t id, ao_time timeout, uint32_t retries)
+{
+    struct world_run *r = world_run_of(w, id);
+    assert_non_null(r);
+    assert_int_equal(r->run.timeout, timeout);
+    assert_int_equal(world_job(w, id)->retries, retries);
+}
+
+/* The type is offered with another policy while they wait. */
+static void follow(struct jobs_world *w, bool crashes)
+{
+    static const char *const methods[] = {"cart.add", "cart.read", NULL};
+    struct actor_policy policy = usual;
+    policy.durable = DURABLE_FSYNC;
+    policy.timeout = AO_S(7);
+    policy.retries = 4;
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t as_type = put(w, "tea", AO_S(5), 0);
+    uint64_t own = jobs_world_submit(w, &TELL("cart/2", "cart.add", .retries = 2, .delay = AO_S(5),
+                                              .said = 1u << JOB_OPTION_retries));
+    uint64_t call =
+        jobs_world_submit(w, &TELL("cart/3", "cart.add", .delay = AO_S(5), .answers = true));
+    uint64_t moved = jobs_world_submit(w, &TELL("cart/4", "cart.add", .delay = AO_S(5)));
+    commit(w);
+    job_change(&w->jobs->sched, world_job(w, moved), &(struct job_change){.priority = 6});
+    effects_apply(w->jobs);
+    commit(w);
+    if (crashes)
+        crash(w);
+    offer(w, "cart", &policy, methods);
+    jobs_world_pass(w, AO_S(6));
+    is_tried(w, as_type, AO_S(7), 4);
+    is_tried(w, own, AO_S(30), 2);
+    is_tried(w, call, AO_S(30), 0);
+    is_tried(w, moved, AO_S(30), 1);
+}
+
+KEPT_TEST(one_without_options_follows_its_type)
+{
+    follow(w, false);
+}
+
+KEPT_TEST(one_that_is_read_back_follows_its_type)
+{
+    follow(w, true);
 }
