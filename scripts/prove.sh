@@ -21,8 +21,13 @@ kill() {
     ERGON_BUILD="$build" "$python" tests/e2e/begin_test.py
 }
 
-# Power cuts with pauses, priorities, limits and cancels, under SQLite and over a store in memory: ERGON_CUTS says how many.
+# Power cuts and failures at each call of the disk, under SQLite; then power cuts with pauses, priorities, limits and cancels, under
+# SQLite and over a store in memory: ERGON_CUTS says how many.
 cuts() {
+    for test in fault power_cut; do
+        cmake --build "$build" --target "test_unit_store_$test" >/dev/null
+        ERGON_STRIDE=1 "$build/tests/unit/store/test_unit_store_$test"
+    done
     for test in power_cut crash; do
         cmake --build "$build" --target "test_unit_jobs_$test" >/dev/null
         ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_$test"

@@ -127,7 +127,7 @@ static void each_call_fails(struct world *w, uint64_t times)
 {
     uint64_t n = 1;
     bool failed = true;
-    for (; failed; n += FAULT_STRIDE) {
+    for (; failed; n += fault_stride()) {
         fault_open(n);
         w->random = n;
         w->certain = (struct model){0};
@@ -136,9 +136,9 @@ static void each_call_fails(struct world *w, uint64_t times)
         fault_close();
     }
     print_message("%llu calls, %llu operations failed\n",
-                  (unsigned long long)(n - FAULT_STRIDE - 1), (unsigned long long)w->failed);
+                  (unsigned long long)(n - fault_stride() - 1), (unsigned long long)w->failed);
     assert_in_range(n, 300, 5000);
-    assert_in_range(w->failed, 500 / FAULT_STRIDE, 1000000);
+    assert_in_range(w->failed, 500 / fault_stride(), 1000000);
 }
 
 static int set_up(void **state)

@@ -14,14 +14,13 @@
 #include "tests/support/virtual.h"
 
 enum {
-    CUTS = 1000 / FAULT_STRIDE,
-    CUTS_AFTER_A_SYNC = 1000 / FAULT_STRIDE,
-    CUTS_OF_A_DISK = 50,
+    CUTS = 1000, /* of each kind, with a stride of 1 */
+    CUTS_OF_A_DISK = 25,
     FIRST_SEED = 100,
     BURST = 40,
     BURSTS = 80,
     CALLS = 1000,
-    KILLS = FAULT_STRIDE > 1 ? 50 : 300,
+    KILLS = 300,
     CALLS_OF_A_SERVER = 40, /* behind its start */
     TEXT = 300
 };
@@ -185,7 +184,7 @@ static void run_disks(struct world *w, const char *what, uint32_t cuts)
                   (unsigned long long)w->kept);
     assert_true(w->followed > cuts);
     assert_true(w->lost > 0);
-    assert_true(w->kept > 0 || FAULT_STRIDE > 1); /* of a thousand some ten are */
+    assert_true(w->kept > 0 || fault_stride() > 1); /* of a thousand some ten are */
 }
 
 static int set_up(void **state)
@@ -198,20 +197,21 @@ static int set_up(void **state)
 
 POWER_CUT_TEST(nothing_that_came_back_is_lost)
 {
-    run_disks(w, "power", CUTS);
+    run_disks(w, "power", CUTS / fault_stride());
 }
 
 POWER_CUT_TEST(nor_is_what_a_start_found_that_followed_a_kill)
 {
-    for (uint32_t n = 0; n < KILLS / CUTS_OF_A_DISK; n++)
+    uint32_t kills = KILLS / fault_stride();
+    for (uint32_t n = 0; n < kills / CUTS_OF_A_DISK; n++)
         run_killed(w, FIRST_SEED + n, CUTS_OF_A_DISK);
-    print_message("%u kills: %llu commits that were not synced were found\n", KILLS,
+    print_message("%u kills: %llu commits that were not synced were found\n", kills,
                   (unsigned long long)w->kept);
-    assert_true(w->kept > 0 || FAULT_STRIDE > 1); /* of a thousand some ten are */
+    assert_true(w->kept > 0 || fault_stride() > 1); /* of a thousand some ten are */
 }
 
 POWER_CUT_TEST(nor_when_a_sync_failed_before)
 {
     w->syncs_fail = true;
-    run_disks(w, "power and syncs", CUTS_AFTER_A_SYNC);
+    run_disks(w, "power and syncs", CUTS / fault_stride());
 }
