@@ -569,7 +569,7 @@ static void fence(struct actor *a)
     struct job *head = a->more->head;
     if (!head || !job_is_open(head))
         return;
-    if (job_state_runs((enum job_state)head->state) && !(head->attempt_task && out_recall(s, head)))
+    if (out_holds(s, head))
         for (struct attempt_turn *t = job_message(head)->turns; t; t = t->next)
             t->fenced = true;
     else if (head->state != JOB_DELAYED) { /* else joins() sees it when it is due */
@@ -588,11 +588,12 @@ static void doom(struct actor *a, enum store_error error)
     fence(a);
 }
 
-/* Its head has begun, or its end is being written. */
+/* Its head has begun (see out_holds()), or its end is being written. */
 static bool head_holds(const struct actor *a)
 {
     const struct job *head = a->more->head;
-    return head && (!job_is_open(head) || job_state_runs((enum job_state)head->state));
+    return head && (!job_is_open(head) || head->attempt_task ||
+                    job_state_runs((enum job_state)head->state));
 }
 
 static bool is_out(const struct actor *a)

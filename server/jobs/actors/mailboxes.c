@@ -156,8 +156,7 @@ void mailbox_end_stopped(struct actor *a, struct job *job)
 static void hold_head(struct actor *a, struct job *head)
 {
     struct scheduler *s = scheduler_of(a);
-    bool runs = job_state_runs((enum job_state)head->state);
-    if (!job_is_open(head) || (runs && !(head->attempt_task && out_recall(s, head))))
+    if (!job_is_open(head) || out_holds(s, head))
         return;
     if (message_of(head)->calls) {
         mailbox_end_stopped(a, head);

@@ -142,6 +142,13 @@ bool out_recall(struct scheduler *s, struct job *job)
     return false;
 }
 
+bool out_holds(struct scheduler *s, struct job *job)
+{
+    if (!job_state_runs((enum job_state)job->state))
+        return job->attempt_task != NULL;
+    return !job->attempt_task || !out_recall(s, job);
+}
+
 /* What was granted is queued before anything else happens. */
 void out_requeue(struct scheduler *s, struct job *job)
 {

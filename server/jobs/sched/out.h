@@ -46,6 +46,9 @@ void out_show_all(struct scheduler *s);
 /* Takes an attempt back that has not begun: then as out_undo(), and true.  False: there is none, or
  * it has begun, and is running from now on. */
 bool out_recall(struct scheduler *s, struct job *job);
+/* Has an attempt of it begun, and not returned?  One that has not begun is taken back.  When the
+ * server ends, that is so of jobs that are queued, too: their attempts never return. */
+bool out_holds(struct scheduler *s, struct job *job);
 /* Takes back this one, if it has not begun; all; those of a queue that was paused; or those of a
  * pool that somebody in its queue goes before, where no executor has room.  They are granted, so
  * that scheduler_admit() sends them where they belong. */

@@ -1,16 +1,20 @@
 /* Accounts that are durable actors, and transfers between them, by random steps: attempts fail, get
- * lost and come again; the disk is full or refuses; the server dies, stops in order, and is asked
- * to stop actors and to cancel messages.
+ * lost, are late and come again; the disk is full or refuses; idle accounts leave memory; the
+ * server dies, stops in order, and is asked to stop actors and to cancel messages.
  *
- * A transfer ("cart.move") takes one from its account, and sends one to another ("cart.add").  What
- * has to hold is known without the jobs' help, by the rows alone:
+ * A transfer ("cart.move") takes one from its account, and sends one to another ("cart.add").  A
+ * reminder ("cart.tick") adds one to what its account has seen; clients and transfers put it, once
+ * or again and again, replace it and forget it.  What has to hold is known without the jobs' help,
+ * by the rows alone:
  *
  * - an attempt gets the state that is on disk, or with `pipeline` the one that the turn before it
  *   made; and no two of an actor are out;
  * - each change on disk is that of a turn that was answered, none is there without those that it
  * was made upon, and messages of an actor change it in the order in which they were sent;
  * - when all is quiet nothing is lost or made, and a transfer has happened once if it is done, and
- *   not at all if it ended otherwise. */
+ *   not at all if it ended otherwise;
+ * - a reminder comes at its time or later, once, or once for each of its times at most; after it
+ * was replaced or forgotten no turn of it begins. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +23,39 @@
 #include "tests/support/jobs_actors.h"
 #include "tests/support/random.h"
 
-enum { ACCOUNTS = 4, FIRST = 1000, STATE = 7, JOBS = 65536, CHAIN = 2048 };
+enum {
+    ACCOUNTS = 4,
+    FIRST = 1000,
+    STATE = 10,
+    JOBS = 65536,
+    CHAIN = 2048,
+    NAMES = 2,
+    SEEDS = 4,
+    STEPS = 1500
+};
 
 /* What a turn made of an account. */
 struct made {
     uint64_t message, version;
     uint8_t state[STATE];
+    uint32_t ticked;       /* the reminder whose turn it was; 0: of none */
+    uint32_t put;          /* the reminder that it put; 0: none */
+    const char *forgotten; /* the name that it forgot; NULL: none */
+};
+
+enum stage {
+    PUT,    /* it may be on disk */
+    KEPT,   /* it is */
+    LEAVES, /* replaced or forgotten while a turn of it was out: one may change its account */
+    OVER
+};
+
+struct kept_reminder {
+    struct kept_account *of;
+    const char *name;
+    ao_time due, every; /* not before */
+    enum stage stage;
+    bool given_up;
 };
 
 struct kept_account {
@@ -32,6 +63,7 @@ struct kept_account {
     struct made disk;         /* as on disk; version 0: there is none */
     struct made chain[CHAIN]; /* by turns that were answered since, each upon the one before */
     uint32_t count;
+    uint32_t named[NAMES]; /* the reminder that has the name; 0: none */
 };
 
 struct model {
@@ -42,29 +74,48 @@ struct model {
     uint64_t moves[JOBS]; /* that were sent from outside */
     bool happened[JOBS], calls[JOBS], lost[JOBS], cancelled[JOBS];
     uint32_t count;
+    struct kept_reminder reminders[JOBS]; /* by the number that its parameters have, from 1 */
+    uint32_t put, ticks;                  /* how many; turns of them that are on disk */
+    uint32_t late, away; /* turns that were late, and looks at an account that was not in memory */
 };
+
+static const char *const names[NAMES] = {"tea", "bread"};
 
 static void offer_accounts(struct model *m)
 {
-    static const char *const methods[] = {"cart.move", "cart.add", NULL};
-    const struct actor_policy kept = {ACTOR_POLICY_DEFAULTS, .schema = 1, .timeout = AO_S(1000000),
+    static const char *const methods[] = {"cart.move", "cart.add", "cart.tick", NULL};
+    const struct actor_policy kept = {ACTOR_POLICY_DEFAULTS,   .schema = 1,
+                                      .timeout = AO_MS(700),   .idle = AO_MS(20),
                                       .pipeline = m->pipeline, .durable = ACTOR_DURABLE_FSYNC};
     offer(m->w, "cart", &kept, methods);
 }
 
-/* --- States: [what it has, transfers that it made] --- */
+/* --- States: [what it has, transfers that it made, reminders that came] --- */
 
-static void encode(uint8_t state[STATE], uint32_t has, uint32_t moves)
+struct contents {
+    uint16_t has, moves, ticks;
+};
+
+static void encode(uint8_t state[STATE], const struct contents *c)
 {
-    const uint8_t bytes[STATE] = {
-        0x92, 0xcd, (uint8_t)(has >> 8), (uint8_t)has, 0xcd, (uint8_t)(moves >> 8), (uint8_t)moves};
+    const uint8_t bytes[STATE] = {0x93,
+                                  0xcd,
+                                  (uint8_t)(c->has >> 8),
+                                  (uint8_t)c->has,
+                                  0xcd,
+                                  (uint8_t)(c->moves >> 8),
+                                  (uint8_t)c->moves,
+                                  0xcd,
+                                  (uint8_t)(c->ticks >> 8),
+                                  (uint8_t)c->ticks};
     memcpy(state, bytes, STATE);
 }
 
-static void decode(const uint8_t state[STATE], uint32_t *has, uint32_t *moves)
+static struct contents decode(const uint8_t state[STATE])
 {
-    *has = (uint32_t)(state[2] << 8 | state[3]);
-    *moves = (uint32_t)(state[5] << 8 | state[6]);
+    return (struct contents){.has = (uint16_t)(state[2] << 8 | state[3]),
+                             .moves = (uint16_t)(state[5] << 8 | state[6]),
+                             .ticks = (uint16_t)(state[8] << 8 | state[9])};
 }
 
 /* --- What is on disk --- */
@@ -92,17 +143,79 @@ static int move_of(const struct model *m, uint64_t id)
     return -1;
 }
 
+/* --- Reminders, as they are on disk --- */
+
+static struct kept_reminder *reminder(struct model *m, uint32_t number)
+{
+    assert_in_range(number, 1, m->put);
+    return &m->reminders[number];
+}
+
+/* [number, 65536 at most] */
+static uint32_t number_in(struct span params)
+{
+    assert_int_equal(params.len, 4);
+    return (uint32_t)(params.at[2] << 8 | params.at[3]);
+}
+
+/* Is a turn of it out, or being written? */
+static bool is_under_way(const struct model *m, uint32_t number)
+{
+    const struct kept_account *a = m->reminders[number].of;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->chain[i].ticked == number)
+            return true;
+    for (struct world_run *r = m->w->runs; r; r = r->next)
+        if (span_is(r->run.method->name, "cart.tick") && number_in(r->run.params) == number)
+            return true;
+    return false;
+}
+
+/* Another has its name from now on; 0: none has. */
+static void named(struct model *m, struct kept_account *a, const char *name, uint32_t by)
+{
+    uint32_t *at = &a->named[name == names[1]];
+    struct kept_reminder *old = *at ? reminder(m, *at) : NULL;
+    if (old)
+        old->stage = is_under_way(m, *at) ? LEAVES : OVER;
+    *at = by;
+    if (by)
+        reminder(m, by)->stage = KEPT;
+}
+
+static void came(struct model *m, struct kept_account *a, uint32_t number)
+{
+    struct kept_reminder *r = reminder(m, number);
+    assert_ptr_equal(r->of, a);
+    assert_true(r->stage == KEPT || r->stage == LEAVES);
+    m->ticks++;
+    if (r->every > 0 && r->stage == KEPT) {
+        r->due += r->every;
+        return;
+    }
+    r->stage = OVER;
+    if (a->named[r->name == names[1]] == number)
+        a->named[r->name == names[1]] = 0;
+}
+
 static void happened(struct model *m, struct kept_account *a, const struct made *made)
 {
     int move = move_of(m, made->message);
     uint64_t last = a->disk.message;
-    /* In order, and not again.  One whose cancel is not on disk comes back, and others passed it.
+    /* In order, and not again, but for reminders, which join at the end.  One whose cancel is not
+     * on disk comes back, and others passed it.
      */
-    assert_true(made->message > last || (move >= 0 && m->cancelled[move]));
+    assert_true(made->ticked || made->message > last || (move >= 0 && m->cancelled[move]));
     assert_int_equal(made->version, a->disk.version + 1);
     a->disk = *made;
-    if (made->message < last)
+    if (made->ticked || made->message < last)
         a->disk.message = last;
+    if (made->ticked)
+        came(m, a, made->ticked);
+    if (made->put)
+        named(m, a, reminder(m, made->put)->name, made->put);
+    if (made->forgotten)
+        named(m, a, made->forgotten, 0);
     if (move >= 0) {
         assert_false(m->happened[move]);
         m->happened[move] = true;
@@ -130,6 +243,8 @@ static void look(struct model *m)
             &m->w->store->rows, span_text(""), span_text("cart"), span_text(a->name + 5));
         if (row && row->version != a->disk.version)
             changed(m, a, row);
+        const struct actor *in_memory = actor_of(m->w, a->name);
+        m->away += row && (!in_memory || in_memory->residence == ACTOR_AWAY);
     }
 }
 
@@ -174,16 +289,60 @@ static void send_one(struct model *m, struct attempt_turn *turn, const struct ke
 
 /* What the turn began with.  Turns that were answered since then were given up: the disk failed. */
 static const struct made *began_with(const struct model *m, struct kept_account *a,
-                                     const struct attempt_turn *turn)
+                                     const struct attempt_turn *turn, bool ticks)
 {
     while (a->count > 0 && a->chain[a->count - 1].version > turn->version)
         a->count--;
     const struct made *last = a->count > 0 ? &a->chain[a->count - 1] : &a->disk;
+    bool alone = ticks || last->ticked || last->put || last->forgotten;
     assert_int_equal(turn->version, last->version);
-    assert_true(m->pipeline || a->count == 0);
+    assert_true((m->pipeline && !alone) || a->count == 0);
     assert_true(last->version > 0 ? span_equal(blob_bytes(turn->state), span_of(last->state, STATE))
                                   : !turn->state);
     return last;
+}
+
+/* It is no more than one that was put, in time. */
+static void may_come(struct model *m, const struct kept_account *a, uint32_t number)
+{
+    const struct kept_reminder *r = reminder(m, number);
+    assert_ptr_equal(r->of, a);
+    assert_true(r->stage == KEPT || r->stage == LEAVES);
+    assert_true(m->w->v.now >= r->due);
+}
+
+/* The next reminder, once or again and again. */
+static uint32_t new_reminder(struct model *m, struct kept_account *a)
+{
+    ao_time in = AO_MS(below(m, 150)), every = below(m, 3) ? 0 : AO_MS(1 + below(m, 150));
+    assert_true(m->put + 1 < JOBS);
+    m->reminders[++m->put] = (struct kept_reminder){
+        .of = a, .name = names[below(m, NAMES)], .due = m->w->v.now + in, .every = every};
+    return m->put;
+}
+
+static struct span params_of(uint32_t number, uint8_t bytes[4])
+{
+    memcpy(bytes, (const uint8_t[4]){0x91, 0xcd, (uint8_t)(number >> 8), (uint8_t)number}, 4);
+    return span_of(bytes, 4);
+}
+
+static void remind_one(struct model *m, struct attempt_turn *turn, struct kept_account *a,
+                       struct made *made)
+{
+    uint8_t bytes[4];
+    struct turn_message_parts parts = {.reminder = span_text(names[below(m, NAMES)])};
+    if (below(m, 3) == 0) {
+        made->forgotten = names[span_is(parts.reminder, names[1])];
+    } else {
+        const struct kept_reminder *r = &m->reminders[made->put = new_reminder(m, a)];
+        parts = (struct turn_message_parts){.reminder = span_text(r->name),
+                                            .method = span_text("tick"),
+                                            .params = params_of(made->put, bytes),
+                                            .in = r->due - m->w->v.now,
+                                            .every = r->every};
+    }
+    assert_null(turn_remind(turn, &parts));
 }
 
 static void take_turn(struct model *m, struct world_run *r, bool moves_on)
@@ -191,20 +350,31 @@ static void take_turn(struct model *m, struct world_run *r, bool moves_on)
     struct attempt_turn *turn = r->run.turn;
     struct kept_account *a = account_of(m, turn->actor);
     struct made made = {.message = r->run.id, .version = turn->version + 1};
-    uint32_t has = FIRST, moves = 0;
+    struct contents c = {.has = FIRST};
     bool counts = !r->flagged && !turn->fenced; /* one that is to stop may have no effect */
+    bool ticks = span_is(r->run.method->name, "cart.tick");
+    m->late += r->flagged;
+    if (ticks)
+        made.ticked = number_in(r->run.params);
     if (counts)
-        began_with(m, a, turn);
+        began_with(m, a, turn, ticks);
+    if (counts && ticks)
+        may_come(m, a, made.ticked);
     if (turn->state)
-        decode(blob_bytes(turn->state).at, &has, &moves);
-    encode(made.state, moves_on ? has - 1 : has + 1, moves + moves_on);
+        c = decode(blob_bytes(turn->state).at);
+    c.has = (uint16_t)(c.has - moves_on + (!moves_on && !ticks));
+    c.moves += moves_on;
+    c.ticks += ticks;
+    encode(made.state, &c);
+    if (moves_on)
+        send_one(m, turn, a);
+    if (moves_on && counts && below(m, 2))
+        remind_one(m, turn, a, &made);
     if (counts) {
         assert_true(a->count < CHAIN);
         a->chain[a->count++] = made;
     }
     assert_null(turn_set_state(turn, span_of(made.state, STATE), 1));
-    if (moves_on)
-        send_one(m, turn, a);
     world_finish(r, "\x01");
 }
 
@@ -213,11 +383,12 @@ static void answer_one(struct model *m, bool well)
     struct world_run *r = any_run(m);
     uint32_t how = well ? 99 : below(m, 100);
     bool moves = r && span_is(r->run.method->name, "cart.move");
+    bool ticks = r && span_is(r->run.method->name, "cart.tick");
     if (!r)
         return;
     if (how < 8)
         world_again(r, AO_MS(below(m, 50)));
-    else if (moves && how < 16)
+    else if ((moves || ticks) && how < 16)
         world_fail(r, "ODD", "not now");
     else if (moves && how < 19)
         world_fail(r, "PERMANENT", "never");
@@ -264,14 +435,57 @@ static void die(struct model *m, bool in_order)
     pass(m, AO_MS(1));
 }
 
-static void steer(struct model *m, const struct operation_class *cls)
+static void wait_for(struct model *m, struct operation *op)
 {
-    struct operation *op = world_operation(m->w, cls);
-    op->actor.name = span_text(m->accounts[below(m, ACCOUNTS)].name);
     world_give(m->w, op);
     for (unsigned i = 0; i < 300 && !world_answered(m->w, op); i++)
         pass(m, AO_MS(10));
     assert_true(world_answered(m->w, op));
+}
+
+static void steer(struct model *m, const struct operation_class *cls)
+{
+    struct operation *op = world_operation(m->w, cls);
+    op->actor.name = span_text(m->accounts[below(m, ACCOUNTS)].name);
+    wait_for(m, op);
+}
+
+/* No turn of the account is being written, so this is the next change of its reminders. */
+static bool remind(struct model *m)
+{
+    static struct job_spec spec; /* borrowed until the answer */
+    static uint8_t bytes[4];
+    struct kept_account *a = &m->accounts[below(m, ACCOUNTS)];
+    if (a->count > 0)
+        return false;
+    uint32_t number = new_reminder(m, a);
+    struct kept_reminder *r = &m->reminders[number];
+    struct operation *op = world_operation(m->w, &operation_actor_remind);
+    spec = TELL(a->name, "cart.tick");
+    spec.params = params_of(number, bytes);
+    spec.reminder = span_text(r->name);
+    spec.delay = r->due - m->w->v.now;
+    spec.every = r->every;
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    wait_for(m, op);
+    if (op->reply.error == ERGON_OK)
+        named(m, a, r->name, number);
+    else
+        r->stage = OVER;
+    return true;
+}
+
+static void forget(struct model *m, struct kept_account *a, const char *name)
+{
+    if (a->count > 0)
+        return;
+    struct operation *op = world_operation(m->w, &operation_actor_forget);
+    op->actor.name = span_text(a->name);
+    op->actor.reminder = span_text(name);
+    wait_for(m, op);
+    if (op->reply.error == ERGON_OK)
+        named(m, a, name, 0);
 }
 
 static void cancel_one(struct model *m)
@@ -291,14 +505,15 @@ static void trouble(struct model *m)
     s->refuses_groups = !s->refuses_groups && below(m, 8) == 0;
     s->refuses_one = below(m, 8) == 0;
     s->latency = AO_MS(1 + below(m, 5));
+    m->w->stubborn = below(m, 2);
 }
 
 static void step(struct model *m)
 {
     uint32_t which = below(m, 1000);
-    if (which < 200)
+    if (which < 110)
         send_move(m, false);
-    else if (which < 260)
+    else if (which < 150)
         send_move(m, true);
     else if (which < 660)
         answer_one(m, false);
@@ -310,6 +525,10 @@ static void step(struct model *m)
         trouble(m);
     else if (which < 960)
         cancel_one(m);
+    else if (which < 966)
+        (void)(below(m, 3)
+                   ? remind(m)
+                   : (forget(m, &m->accounts[below(m, ACCOUNTS)], names[below(m, NAMES)]), true));
     else if (which < 970)
         steer(m, &operation_actor_stop);
     else if (which < 990)
@@ -330,6 +549,17 @@ static bool is_open(const struct model *m)
     return false;
 }
 
+/* Those that come again and again. */
+static void forget_repeated(struct model *m)
+{
+    for (unsigned i = 0; i < ACCOUNTS * NAMES; i++) {
+        struct kept_account *a = &m->accounts[i / NAMES];
+        uint32_t number = a->named[i % NAMES];
+        if (number && reminder(m, number)->every > 0)
+            forget(m, a, names[i % NAMES]);
+    }
+}
+
 static void come_to_rest(struct model *m)
 {
     m->w->store->error = STORE_OK;
@@ -340,31 +570,53 @@ static void come_to_rest(struct model *m)
     for (unsigned i = 0; i < 20000 && is_open(m); i++) {
         if (i % 50 == 0)
             steer(m, &operation_actor_start);
+        if (i % 200 == 100)
+            forget_repeated(m);
         answer_one(m, true);
         pass(m, i % 20 ? AO_MS(5) : AO_S(1));
     }
     assert_false(is_open(m));
 }
 
-/* What was on its way as the store refused it for good: it is kept, with its error. */
+static bool has_failed(const struct job *job)
+{
+    return job->state == JOB_FAILED || job->state == JOB_DEAD;
+}
+
+/* What was on its way as the store refused it for good, or was late too often: it is kept, with its
+ * error. */
 static uint32_t given_up(const struct model *m)
 {
     uint32_t count = 0;
     for (const struct job *job = m->w->jobs->table.first; job; job = job->all_next)
-        count += job->state == JOB_FAILED && span_is(job->queue->name, "cart.add") &&
+        count += has_failed(job) && span_is(job->queue->name, "cart.add") &&
                  account_is_of(m, message_actor(job));
     return count;
 }
 
+/* One that comes once has come, unless it failed for good. */
+static void check_reminders(struct model *m)
+{
+    for (const struct job *job = m->w->jobs->table.first; job; job = job->all_next)
+        if (has_failed(job) && span_is(job->queue->name, "cart.tick") &&
+            account_is_of(m, message_actor(job)))
+            reminder(m, number_in(job_params(job)))->given_up = true;
+    for (uint32_t i = 1; i <= m->put; i++) {
+        const struct kept_reminder *r = &m->reminders[i];
+        assert_true(r->stage != KEPT || r->given_up);
+    }
+}
+
 static void check(struct model *m)
 {
-    uint32_t sum = 0, made = 0, happened = 0;
+    uint32_t sum = 0, made = 0, happened = 0, ticks = 0;
     for (unsigned i = 0; i < ACCOUNTS; i++) {
-        uint32_t has = FIRST, moves = 0;
+        struct contents c = {.has = FIRST};
         if (m->accounts[i].disk.version > 0)
-            decode(m->accounts[i].disk.state, &has, &moves);
-        sum += has;
-        made += moves;
+            c = decode(m->accounts[i].disk.state);
+        sum += c.has;
+        made += c.moves;
+        ticks += c.ticks;
     }
     for (uint32_t i = 0; i < m->count; i++) {
         const struct job *job = world_job(m->w, m->moves[i]);
@@ -378,7 +630,10 @@ static void check(struct model *m)
     }
     assert_int_equal(sum + given_up(m), ACCOUNTS * FIRST);
     assert_int_equal(made, happened);
+    assert_int_equal(ticks, m->ticks);
+    check_reminders(m);
     assert_true(happened > m->count / 5); /* it is no empty test */
+    assert_true(ticks > m->put / 20);
 }
 
 /* More by hand: ERGON_MODEL_STEPS of each seed, for ERGON_MODEL_SEEDS. */
@@ -388,8 +643,10 @@ static unsigned number_of(const char *name, unsigned else_)
     return text ? (unsigned)strtoul(text, NULL, 10) : else_;
 }
 
-static void run(struct jobs_world *w, uint64_t seed, unsigned steps, bool pipeline)
+/* Adds to `late` and `away` what there was of them. */
+static void run(struct jobs_world *w, uint64_t seed, bool pipeline, uint32_t *late, uint32_t *away)
 {
+    unsigned steps = number_of("ERGON_MODEL_STEPS", STEPS);
     struct model *m = calloc(1, sizeof *m);
     assert_non_null(m);
     m->w = w;
@@ -400,6 +657,8 @@ static void run(struct jobs_world *w, uint64_t seed, unsigned steps, bool pipeli
     offer_accounts(m);
     for (unsigned i = 0; i < steps; i++)
         step(m);
+    *late += m->late;
+    *away += m->away;
     come_to_rest(m);
     check(m);
     die(m, true); /* rows whose removal failed go then */
@@ -410,11 +669,12 @@ static void run(struct jobs_world *w, uint64_t seed, unsigned steps, bool pipeli
 
 static void run_all(struct jobs_world *w, bool pipeline)
 {
-    enum { SEEDS = 4, STEPS = 1500 };
+    uint32_t late = 0, away = 0;
     unsigned seeds = number_of("ERGON_MODEL_SEEDS", SEEDS);
     uint64_t first = number_of("ERGON_MODEL_FIRST", 1);
     for (unsigned n = 0; n < seeds; n++)
-        run(w, first + n, number_of("ERGON_MODEL_STEPS", STEPS), pipeline);
+        run(w, first + n, pipeline, &late, &away);
+    assert_true(late > 0 && away > 0);
 }
 
 JOBS_TEST(transfers_happen_once_or_not_at_all, .stored = true, .quiet = true)

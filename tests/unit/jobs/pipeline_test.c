@@ -394,3 +394,39 @@ PIPE_TEST(what_an_undone_turn_sent_is_taken_back)
     answer(w, add, NULL);
     at_rest(w);
 }
+
+PIPE_TEST(a_stop_gives_nothing_back_while_a_turn_has_not_returned)
+{
+    offer_all(w);
+    w->stubborn = true;
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1"), c = tell(w, "cart/1");
+    answer(w, a, "\x01");
+    assert_true(is_out(w, b));
+    w->store->error = STORE_FULL;
+    jobs_world_restart(w);
+    w->store->error = STORE_OK;
+    w->stubborn = false;
+    offer_all(w);
+    jobs_world_pass(w, AO_S(3));
+    began_with(w, a, NULL);
+    answer(w, a, "\x01");
+    answer(w, b, "\x02");
+    answer(w, c, "\x03");
+    commit(w);
+    is_on_disk(w, "cart/1", "\x03", 3);
+    at_rest(w);
+}
+
+PIPE_TEST(one_that_is_stopped_as_the_server_ends_lets_go_of_no_turn_that_is_out)
+{
+    offer_all(w);
+    w->stubborn = true;
+    uint64_t a = tell(w, "cart/1");
+    assert_true(is_out(w, a));
+    stop(w, "cart/1"); /* it is on disk as the server has ended */
+    jobs_world_restart(w);
+    w->stubborn = false;
+    offer_all(w);
+    commit(w);
+    is_waiting(w, a, JOB_WHY_STOPPED);
+}
