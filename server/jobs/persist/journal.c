@@ -159,9 +159,17 @@ static bool is_taken_back(const struct job *job)
            job->saved == JOB_SAVED_NOTHING && durable_is_awaited(job->durable);
 }
 
+/* Its last write failed, and so may the next.  Once the store takes others it is written at once:
+ * answers that wait for the disk (operations/sync.h) wait for no retry. */
+static bool awaits_retry(const struct jobs *jobs, const struct job *job)
+{
+    return job_is(job, JOB_UNSAVED) &&
+           (!jobs_store_usable(jobs) || journal_is_alone((enum store_error)job->save_error));
+}
+
 void journal_write(struct jobs *jobs, struct job *job)
 {
-    if (job->durable == DURABLE_NONE || job_is(job, JOB_UNSAVED) || is_taken_back(job))
+    if (job->durable == DURABLE_NONE || awaits_retry(jobs, job) || is_taken_back(job))
         return;
     if (job->pending > 0) {
         job_mark(job, JOB_DIRTY);

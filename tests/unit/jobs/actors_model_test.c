@@ -14,12 +14,15 @@
  * - when all is quiet nothing is lost or made, and a transfer has happened once if it is done, and
  *   not at all if it ended otherwise;
  * - a reminder comes at its time or later, once, or once for each of its times at most; after it
- * was replaced or forgotten no turn of it begins. */
+ * was replaced or forgotten no turn of it begins, but after a crash that came before that was on
+ * disk.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "proto/job_options.h"
+#include "server/jobs/actors/reminders.h"
 #include "tests/support/jobs_actors.h"
 #include "tests/support/random.h"
 
@@ -47,6 +50,7 @@ enum stage {
     PUT,    /* it may be on disk */
     KEPT,   /* it is */
     LEAVES, /* replaced or forgotten while a turn of it was out: one may change its account */
+    SOON,   /* replaced or forgotten, which may not be on disk: a crash may bring it back */
     OVER
 };
 
@@ -171,13 +175,13 @@ static bool is_under_way(const struct model *m, uint32_t number)
     return false;
 }
 
-/* Another has its name from now on; 0: none has. */
-static void named(struct model *m, struct kept_account *a, const char *name, uint32_t by)
+/* Another has its name from now on, 0: none has; the one that had it is at that stage. */
+static void named(struct model *m, struct kept_account *a, const char *name, uint32_t by,
+                  enum stage stage)
 {
     uint32_t *at = &a->named[name == names[1]];
-    struct kept_reminder *old = *at ? reminder(m, *at) : NULL;
-    if (old)
-        old->stage = is_under_way(m, *at) ? LEAVES : OVER;
+    if (*at)
+        reminder(m, *at)->stage = is_under_way(m, *at) ? LEAVES : stage;
     *at = by;
     if (by)
         reminder(m, by)->stage = KEPT;
@@ -213,9 +217,9 @@ static void happened(struct model *m, struct kept_account *a, const struct made 
     if (made->ticked)
         came(m, a, made->ticked);
     if (made->put)
-        named(m, a, reminder(m, made->put)->name, made->put);
+        named(m, a, reminder(m, made->put)->name, made->put, SOON);
     if (made->forgotten)
-        named(m, a, made->forgotten, 0);
+        named(m, a, made->forgotten, 0, OVER);
     if (move >= 0) {
         assert_false(m->happened[move]);
         m->happened[move] = true;
@@ -416,6 +420,31 @@ static void send_move(struct model *m, bool calls)
     }
 }
 
+static void is_back(struct model *m, uint32_t number)
+{
+    struct kept_reminder *r = reminder(m, number);
+    uint32_t *at = &r->of->named[r->name == names[1]];
+    assert_true(r->stage != OVER);
+    if (*at > number)
+        return; /* the younger one counts */
+    if (*at && *at != number)
+        reminder(m, *at)->stage = SOON;
+    *at = number;
+    r->stage = KEPT;
+}
+
+/* After a crash those are there that have open rows, and of one name the last that was put. */
+static void are_back(struct model *m)
+{
+    for (uint32_t i = 0; i < m->w->store->rows.row_count; i++) {
+        const struct memory_row *row = &m->w->store->rows.rows[i];
+        if (row->there && job_state_open((enum job_state)row->task.state) &&
+            !row->task.cancel_asked && span_is(row->task.method, "cart.tick") &&
+            account_is_of(m, row->task.actor))
+            is_back(m, number_in(row->task.params));
+    }
+}
+
 /* Tells whose rows were not on disk, and calls, are gone; and nobody has been answered. */
 static void die(struct model *m, bool in_order)
 {
@@ -431,6 +460,7 @@ static void die(struct model *m, bool in_order)
         }
     for (unsigned i = 0; i < ACCOUNTS; i++)
         m->accounts[i].count = 0;
+    are_back(m);
     offer_accounts(m);
     pass(m, AO_MS(1));
 }
@@ -470,7 +500,7 @@ static bool remind(struct model *m)
     op->submission.count = 1;
     wait_for(m, op);
     if (op->reply.error == ERGON_OK)
-        named(m, a, r->name, number);
+        named(m, a, r->name, number, SOON);
     else
         r->stage = OVER;
     return true;
@@ -484,8 +514,11 @@ static void forget(struct model *m, struct kept_account *a, const char *name)
     op->actor.name = span_text(a->name);
     op->actor.reminder = span_text(name);
     wait_for(m, op);
-    if (op->reply.error == ERGON_OK)
-        named(m, a, name, 0);
+    const struct actor *in_memory = actor_of(m->w, a->name);
+    if (op->reply.error == ERGON_OK && span_is(operation_result(op), "\xc3"))
+        named(m, a, name, 0, OVER);
+    else if (!in_memory || !reminders_find(in_memory, span_text(name)))
+        named(m, a, name, 0, SOON); /* it had gone, or that could not be written */
 }
 
 static void cancel_one(struct model *m)

@@ -176,6 +176,25 @@ KEPT_TEST(a_put_that_cannot_be_written_changes_nothing)
     stage_balances(w);
 }
 
+/* Its last write failed, and is tried again in a second; the store has taken others since. */
+KEPT_TEST(one_that_was_forgotten_is_so_after_a_crash)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(10), AO_S(10));
+    jobs_world_pass(w, AO_S(10));
+    uint64_t other = post(w, &TELL("cart/2", "cart.add"));
+    commit(w);
+    w->store->error = STORE_FULL;
+    answer(w, a, "\x01");
+    commit(w);
+    w->store->error = STORE_OK;
+    answer(w, other, "\x02");
+    commit(w);
+    assert_true(forget(w, "tea"));
+    crash(w);
+    assert_null(named(w, "tea"));
+}
+
 KEPT_TEST(one_that_runs_is_not_forgotten)
 {
     offer_some(w, DURABLE_FSYNC);
