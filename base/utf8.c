@@ -43,7 +43,7 @@ size_t utf8_length(struct span text)
 bool utf8_valid(struct span text)
 {
     while (text.len > 0) {
-        size_t len = utf8_length(text);
+        size_t len = text.at[0] < 0x80 ? 1 : utf8_length(text);
         if (len == 0)
             return false;
         text = span_behind(text, len);

@@ -194,10 +194,16 @@ struct actor_more *actor_more(struct actor *a)
     if (a->more)
         return a->more;
     residents_remove_idle(a);
-    a->more = calloc(1, sizeof *a->more);
+    a->more = slab_take(&a->type->actors->mores);
     if (a->more)
-        a->more->actor = a;
+        *a->more = (struct actor_more){.actor = a};
     return a->more;
+}
+
+void actor_give_more(struct actor *a)
+{
+    slab_give(&a->type->actors->mores, a->more);
+    a->more = NULL;
 }
 
 static void count_active(struct actor *a)
@@ -260,10 +266,8 @@ void actor_settle(struct actor *a)
 {
     count_active(a);
     note_news(a);
-    if (a->more && !is_used(a, a->more) && !a->more->watchers && !a->more->has_news) {
-        free(a->more);
-        a->more = NULL;
-    }
+    if (a->more && !is_used(a, a->more) && !a->more->watchers && !a->more->has_news)
+        actor_give_more(a);
     bool empty = a->version == 0 || a->residence != ACTOR_HERE;
     if (!a->more && a->jobs == 0 && empty) {
         actor_forget(a);

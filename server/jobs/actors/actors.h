@@ -21,6 +21,7 @@
 #ifndef ERGON_JOBS_ACTORS_H
 #define ERGON_JOBS_ACTORS_H
 
+#include "base/slab.h"
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/refusal.h"
 #include "server/jobs/core/table.h"
@@ -151,6 +152,7 @@ struct actors_shown {
 struct actors {
     struct jobs *jobs;
     struct hash_table by_name;
+    struct slab mores;         /* of all struct actor_more: each turn takes and gives one */
     struct actor_type **types; /* `type_count` of them, by name; none goes before the jobs do */
     uint32_t type_count;
     struct actor_more *steps; /* that are to be submitted, by next_step */
@@ -214,6 +216,7 @@ struct actor *actor_recovered(struct actors *actors, struct actor_type *type, st
                               struct span name);
 /* Its extras, made if there are none; NULL without memory. */
 struct actor_more *actor_more(struct actor *a);
+void actor_give_more(struct actor *a); /* it has some, and they are not needed any more */
 /* Something of it has changed: whether it is idle, or goes, and what it weighs. */
 void actor_settle(struct actor *a);
 /* One whose version has changed while it is watched (watchers.h); actor_settle() is to follow.

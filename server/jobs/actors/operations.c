@@ -521,6 +521,7 @@ static bool init(struct jobs *jobs, char *error, size_t size)
         return false;
     actors->jobs = jobs;
     hash_table_init(&actors->by_name);
+    slab_init(&actors->mores, sizeof(struct actor_more), SLAB_KEPT);
     hash_table_init(&actors->failures);
     hash_table_init(&actors->reminders);
     counts_init(actors);
@@ -540,13 +541,13 @@ static void fini(struct jobs *jobs)
         if (a->more) {
             commits_fini(a->more);
             free(a->more->stopped);
+            actor_give_more(a);
         }
-        free(a->more);
-        a->more = NULL;
         a->jobs = 0;
         actor_forget(a);
     }
     hash_table_fini(&actors->by_name);
+    slab_fini(&actors->mores);
     failures_fini(actors);
     hash_table_fini(&actors->reminders); /* the jobs have them */
     counts_fini(actors);

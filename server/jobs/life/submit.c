@@ -47,6 +47,8 @@ static bool find_existing(struct jobs *jobs, const struct job_spec *spec, struct
     const struct span everywhere = {0};
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
     const void *of = NULL;
+    if (spec->key.len == 0 && spec->coalesce.len == 0)
+        return false;
     if (spec->actor.len > 0 && !(of = messages->find(messages->arg, spec->tenant, spec->actor)))
         return false;
     if (spec->key.len > 0)
