@@ -2,6 +2,13 @@
 their hosts, in Python and in C, and a disk that is full: at each look the sum is what it was, and at the end each transfer is in
 both accounts once, in its sender's order.
 
+Beside it witnesses look for what nobody may see, or what may not happen twice:
+
+- `count`: what was answered is in the file, and a call that was answered STORE has changed nothing
+- `mark`, whose turns do not wait for the disk, and `echo`, which has messages of `count`: what they call (`seen`, in memory) never
+  knows of a state that is not in the file
+- `order`, whose turns fail, or are late, at first: each message counts once, in its place
+
 In short here; `./run prove actors` has 1,000 accounts, 100,000 transfers, 200 kills and three full disks. Power cuts are
 tests/unit/jobs/money_cuts_test.c."""
 import contextlib
@@ -27,6 +34,7 @@ SEED = int(os.environ.get("ERGON_SEED", 1))
 FULL = int(os.environ.get("ERGON_FULL", 0))  # times that the disk is full, for so many seconds each
 FULL_S = 2
 CLIENTS, HOSTS, OPENED = 16, 2, 1000
+ORDERED = 6 + KILLS  # messages whose turns fail, or are late, at first
 MESSAGES, STATE_MAX = 100000, 1 << 20  # of the type; both hosts offer the same
 OFFER = [["account.give", "account.take", "account.back"], {"context": True, "slots": 16, "actors": {"account": {
     "messages": MESSAGES, "state": STATE_MAX}}}]  # of the host in C
@@ -34,6 +42,7 @@ ENDED = ("done", "failed", "cancelled", "expired", "dead")
 
 HOST = '''
 import sys
+import time
 sys.path.insert(0, sys.argv[1])
 import ergon_client
 
@@ -68,10 +77,48 @@ class Account(ergon_client.Actor):
     def sum(self):
         return self.state["cents"]
 
+class Count(ergon_client.Actor):
+    def add(self):
+        self.state["n"] = self.state.get("n", 0) + 1
+        self.tell("echo/0", "hear", self.state["n"])
+        return self.state["n"]
+
+class Echo(ergon_client.Actor):
+    retries = 1000
+
+    def hear(self, n):
+        self.call("seen/echo", "see", n)
+
+class Mark(ergon_client.Actor):
+    pipeline = True
+
+    def add(self):
+        n = self.state.get("n", 0)
+        self.call("seen/mark", "see", n)
+        self.state["n"] = n + 1
+
+class Seen(ergon_client.Actor):
+    durable = "none"
+
+    def see(self, n):
+        self.state["n"] = n
+
+class Order(ergon_client.Actor):
+    timeout, backoff, retries = 0.15, 0.05, 1000
+
+    def add(self, n):
+        if self.context.attempt == 1 and n % 3 == 0:
+            raise ValueError("at first")
+        if self.context.attempt == 1 and n % 3 == 1:
+            time.sleep(0.2)
+        self.state.setdefault("numbers", []).append(n)
+
+ACTORS = {"account": Account, "count": Count, "echo": Echo, "mark": Mark, "seen": Seen, "order": Order}
+
 while True:
     try:
         with ergon_client.Client(sys.argv[2]) as ergon:
-            ergon.work(actors={"account": Account}, slots=16)
+            ergon.work(actors=ACTORS, slots=32)
     except ergon_client.Unreachable:  # it began while there was no server
         pass
 '''
@@ -87,7 +134,8 @@ class Money(KeptTest):
         self.hosts = []
         self.told = [0] * CLIENTS  # transfers that are on disk
         self.refused = 0  # transfers, since the disk was full
-        self.over = threading.Event()
+        self.over, self.done = threading.Event(), threading.Event()
+        self.counted, self.seen, self.ordered, self.strange = 0, {"mark": 0, "echo": 0}, 0, []
         self.addCleanup(self.stop_hosts)
         self.addCleanup(self.over.set)
 
@@ -158,6 +206,70 @@ class Money(KeptTest):
         if client:
             client.close()
 
+    # --- Witnesses ---
+
+    def while_open(self, act):
+        """Again and again, on one connection after another."""
+        client = None
+        while not self.done.is_set() and not self.over.is_set():
+            try:
+                client = client or self.server.connect()
+                act(client)
+            except (OSError, EOFError, RemoteError, AssertionError, ValueError):
+                if client:
+                    client.close()
+                client = None
+                time.sleep(0.02)
+        if client:
+            client.close()
+
+    def count(self):
+        open_ends = 0
+
+        def add(client):
+            nonlocal open_ends
+            try:
+                n = client.call("actor.call", "count/0", "add")
+            except RemoteError as e:
+                open_ends += e.code != "STORE"
+                raise
+            except Exception:
+                open_ends += 1
+                raise
+            if not self.counted < n <= self.counted + 1 + open_ends:
+                self.strange.append(f"{n} behind {self.counted}, and {open_ends} that may have been")
+            self.counted, open_ends = n, 0
+        self.while_open(add)
+
+    def mark(self):
+        self.while_open(lambda client: client.call("actor.call", "mark/0", "add"))
+
+    def see(self):
+        def get(client):
+            for name in self.seen:
+                try:
+                    state = client.call("actor.get", f"seen/{name}", {"state": True})["state"]
+                except RemoteError:  # none has been there
+                    state = None
+                self.seen[name] = max(self.seen[name], (state or {}).get("n", 0))
+            time.sleep(0.001)
+        self.while_open(get)
+
+    def order(self):
+        def tell(client):
+            if self.ordered < ORDERED:
+                client.call("actor.tell", "order/0", "add", [self.ordered], {"key": str(self.ordered), "keep": "1h"})
+                self.ordered += 1
+            else:
+                self.done.wait(0.1)
+        self.while_open(tell)
+
+    def look_at_witnesses(self, states):
+        for name, of in (("mark", "mark/0"), ("echo", "count/0")):
+            self.assertLessEqual(self.seen[name], states.get(of, {}).get("n", 0), f"what {name} showed is on disk")
+        self.assertLessEqual(self.counted, states.get("count/0", {}).get("n", 0), "what was answered is on disk")
+        self.assertEqual(self.strange, [])
+
     def plans(self):
         names = [f"account/{n}" for n in range(ACCOUNTS)]
         return [[(*self.random.sample(names, 2), self.random.randrange(1, 50)) for _ in range(TRANSFERS // CLIENTS)] for _ in range(CLIENTS)]
@@ -173,10 +285,12 @@ class Money(KeptTest):
             if not path.endswith("-shm"):
                 shutil.copy(path, folder)
         with sqlite3.connect(os.path.join(folder, "tasks.db")) as file:
-            states = [msgpack.unpackb(s) for (s,) in file.execute("SELECT state FROM actor_states")]
+            all_states = {name: msgpack.unpackb(s) for name, s in file.execute("SELECT actor, state FROM actor_states") if s}
+            states = [s for name, s in all_states.items() if name.startswith("account/")]
             ways = [msgpack.unpackb(p)[-1] for p, in file.execute(
                 f"SELECT params FROM tasks WHERE method IN ('account.take', 'account.back') AND state NOT IN {ENDED}")]
         file.close()
+        self.look_at_witnesses(all_states)
         self.assertEqual(len(states), ACCOUNTS)
         self.assertEqual(sum(s["cents"] for s in states) + sum(t[2] for t in ways), ACCOUNTS * OPENED)
 
@@ -214,7 +328,8 @@ class Money(KeptTest):
         client.close()
         plans = self.plans()
         threads = [threading.Thread(target=self.give, args=(n, plan)) for n, plan in enumerate(plans)]
-        for thread in threads:
+        witnesses = [threading.Thread(target=act) for act in (self.count, self.mark, self.mark, self.mark, self.see, self.order)]
+        for thread in threads + witnesses:
             thread.start()
         total = sum(map(len, plans))
         for kill in range(KILLS):
@@ -229,13 +344,20 @@ class Money(KeptTest):
             self.start_host(of_c)
         for thread in threads:
             thread.join()
+        eventually(lambda: self.ordered == ORDERED, "all are told")
+        self.done.set()
+        for thread in witnesses:
+            thread.join()
         client = self.server.connect()
         self.addCleanup(client.close)
         self.arrive(client)
+        self.assertEqual(client.call("actor.get", "order/0", {"state": True})["state"]["numbers"], list(range(ORDERED)))
+        self.assertEqual(self.strange, [])
         self.check_accounts(client, plans)
         self.assertTrue(client.call("server.audit")["balanced"])
         if FULL:
             self.assertGreater(self.refused, 0)
+            self.assertTrue(self.counted and all(self.seen.values()), "there were witnesses")
             print(f"{total} transfers, {KILLS} kills of the server and of a host, {FULL} full disks, which refused {self.refused} requests")
 
 

@@ -18,7 +18,7 @@ import unittest
 
 import msgpack
 
-LIMIT = 60.0  # seconds after which something that should have happened counts as missing
+LIMIT = float(os.environ.get("ERGON_LIMIT", 60))  # seconds after which something that should have happened counts as missing
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 BUILD = os.environ.get("ERGON_BUILD", "build")
 SANITIZE = os.environ.get("ERGON_SANITIZE", "")
