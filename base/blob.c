@@ -21,11 +21,11 @@ static struct blob *make(size_t more)
 
 struct blob *blob_copy(struct span bytes)
 {
-    struct blob *b = make(bytes.len);
+    struct blob *b = bytes.len <= UINT32_MAX ? make(bytes.len) : NULL;
     if (!b)
         return NULL;
     b->at = behind(b);
-    b->len = bytes.len;
+    b->len = (uint32_t)bytes.len;
     if (bytes.len > 0)
         memcpy(behind(b), bytes.at, bytes.len);
     return b;
@@ -33,11 +33,11 @@ struct blob *blob_copy(struct span bytes)
 
 struct blob *blob_take(uint8_t *block, size_t len)
 {
-    struct blob *b = make(0);
+    struct blob *b = len <= UINT32_MAX ? make(0) : NULL;
     if (!b)
         return NULL;
     b->at = block;
-    b->len = len;
+    b->len = (uint32_t)len;
     return b;
 }
 

@@ -11,13 +11,13 @@
 
 struct blob {
     _Atomic uint32_t refs;
-    size_t len;
+    uint32_t len;
     const uint8_t *at;           /* behind the blob, or a block of malloc's */
     _Atomic(struct blob *) twin; /* see blob_twin(); NULL: none */
 };
 
-/* Both with one reference, the caller's; NULL without memory.  A copy; or the block itself, which
- * malloc gave and which is the blob's then: on NULL it is still the caller's. */
+/* Both with one reference, the caller's; NULL without memory, and for 4 GiB.  A copy; or the block
+ * itself, which malloc gave and which is the blob's then: on NULL it is still the caller's. */
 struct blob *blob_copy(struct span bytes);
 struct blob *blob_take(uint8_t *block, size_t len);
 

@@ -862,6 +862,8 @@ static void act_back(struct jobs *jobs, struct store_op *row)
     a->jobs++;
     write_back(a, w, row->error);
     a->more->act = NULL;
+    if (row->error != STORE_OK)
+        reminders_restore(a, &w->gone);
     if (row->error == STORE_OK && act->removes)
         counts_removed(a);
     else if (row->error == STORE_OK)
@@ -885,6 +887,26 @@ static void act_back(struct jobs *jobs, struct store_op *row)
     actor_settle(a);
 }
 
+/* Reminders go in the commit in which their actor goes: none comes behind a crash.  NULL without
+ * memory. */
+static struct store_op *removal_new(struct actor *a, struct actor_write *w)
+{
+    struct store_op *group = codec_write_new(jobs_of_actor(a), STORE_GROUP, 0, act_back);
+    if (!group)
+        return NULL;
+    group->owner = a;
+    struct store_op *row = row_new(a, w, STORE_ROW_REMOVE, member_back);
+    if (row)
+        codec_group_add(group, row);
+    if (row && reminders_withdraw(a, (struct span){0}, &w->gone) &&
+        reminders_write(a, &w->gone, NULL, group, &w->gone_rows))
+        return group;
+    a->unsaved |= w->unsaved;
+    reminders_restore(a, &w->gone);
+    codec_write_free(jobs_of_actor(a), group);
+    return NULL;
+}
+
 static bool push_act(struct actor *a, const struct actor_act *act)
 {
     struct actor_write *w = calloc(1, sizeof *w);
@@ -892,7 +914,7 @@ static bool push_act(struct actor *a, const struct actor_act *act)
     if (w) {
         w->actor = a;
         w->act = *act;
-        row = row_new(a, w, act->removes ? STORE_ROW_REMOVE : STORE_ROW_PUT, act_back);
+        row = act->removes ? removal_new(a, w) : row_new(a, w, STORE_ROW_PUT, act_back);
     }
     if (!row) {
         if (w)

@@ -547,6 +547,55 @@ KEPT_TEST(a_drop_forgets_them)
     stage_balances(w);
 }
 
+static struct operation *drop(struct jobs_world *w)
+{
+    struct operation *op = world_operation(w, &operation_actor_drop);
+    op->actor.name = span_text("cart/1");
+    world_give(w, op);
+    return op;
+}
+
+/* The server is killed as soon as the actor's row is gone. */
+KEPT_TEST(a_drop_that_is_cut_off_leaves_none_without_its_actor)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = tell(w);
+    done(w, a, "\x01");
+    put(w, "tea", AO_S(60), 0);
+    put(w, "milk", AO_S(60), AO_S(60));
+    drop(w);
+    for (int steps = 0; steps < 1000 && actor_of(w, "cart/1") && actor_of(w, "cart/1")->version;
+         steps++)
+        jobs_world_pass(w, AO_MS(1) / 100);
+    jobs_world_crash(w);
+    offer_some(w, DURABLE_FSYNC);
+    assert_null(named(w, "tea"));
+    assert_null(named(w, "milk"));
+    commit(w);
+    jobs_world_pass(w, AO_S(100));
+    assert_null(actor_of(w, "cart/1"));
+    stage_balances(w);
+}
+
+KEPT_TEST(a_drop_that_cannot_be_written_leaves_them)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = tell(w);
+    done(w, a, "\x01");
+    uint64_t tea = put(w, "tea", AO_S(5), 0);
+    w->store->error = STORE_FULL;
+    struct operation *op = drop(w);
+    commit(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    assert_non_null(named(w, "tea"));
+    assert_false(job_message(named(w, "tea"))->withdrawn);
+    jobs_world_pass(w, AO_S(6));
+    done(w, tea, "\x02");
+    has_state(w, "cart/1", "\x02", 2);
+}
+
 KEPT_TEST(one_of_a_stopped_actor_waits)
 {
     offer_some(w, DURABLE_FSYNC);
