@@ -577,7 +577,7 @@ class Room(DoctorTest):
         server = self.start("--limits-connection-memory", "1m")
 
         def two(client):
-            for call in [client.send("sleep", "5ms", "x" * 600_000) for _ in range(2)]:
+            for call in [client.send("sleep", "200ms", "x" * 600_000) for _ in range(2)]:
                 client.result(call)
 
         self.while_doing(server, "memory_short", two)
