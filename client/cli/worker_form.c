@@ -104,7 +104,7 @@ static char *argument_of(struct span value)
     struct reader r = reader_of(value);
     struct span text;
     if (read_text(&r, &text))
-        return strndup(text.len > 0 ? (const char *)text.at : "", text.len);
+        return span_strdup(text);
     json_t *json = json_from_value(value);
     char *shown = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(json);
