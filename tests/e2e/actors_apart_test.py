@@ -33,7 +33,7 @@ ROW = struct.Struct("<3Qq3I2H")
 ROWS = 2 * TURNS + 100000  # with attempts beyond the first
 SIZE = HEAD + SLOTS + ROW.size * ROWS
 NONE, TAKEN, FENCED, REFUSED = range(4)  # what became of its call
-SURELY = 2 * 10**9  # ns: what was sent so long before a connection ended has arrived
+SURELY = 2 * 10**9  # ns: an answer that was sent so long before its connection ended has arrived
 Turn = collections.namedtuple("Turn", "began ended worker state actor number attempt call gone")
 OFFER = [["turn.add"], {"context": True, "slots": 32, "actors": {"turn": {
     "timeout": f"{TIMEOUT}ms", "durable": "none", "retries": 10000, "call_retries": 10000, "backoff": "1ms", "backoff_max": "5ms",

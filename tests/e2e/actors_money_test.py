@@ -2,12 +2,12 @@
 their hosts, in Python and in C, and a disk that is full: at each look the sum is what it was, and at the end each transfer is in
 both accounts once, in its sender's order.
 
-Beside it witnesses look for what nobody may see, or what may not happen twice:
+Beside it, actors of four more types check what clients see:
 
-- `count`: what was answered is in the file, and a call that was answered STORE has changed nothing
-- `mark`, whose turns do not wait for the disk, and `echo`, which has messages of `count`: what they call (`seen`, in memory) never
-  knows of a state that is not in the file
-- `order`, whose turns fail, or are late, at first: each message counts once, in its place
+- `count`: the file has each state that a call was answered with, and a call that was answered STORE has changed nothing
+- `mark`, whose type has `pipeline`, and `echo`, to which `count` sends messages: both call `seen`, which is in memory alone and
+  never learns of a state that is not in the file
+- `order`, whose first attempts fail or are late: each message counts once, in its place
 
 In short here; `./run prove actors` has 1,000 accounts, 100,000 transfers, 200 kills and three full disks. Power cuts are
 tests/unit/jobs/money_cuts_test.c."""

@@ -219,7 +219,7 @@ static bool take_options(const struct store_task *row, struct job_spec *spec)
     return take_ids(row, spec);
 }
 
-/* What has no options is as by default; a message is then as its type says. */
+/* A task without options has the defaults; a message without them follows its type. */
 static bool spec_of(const struct store_task *row, struct job_spec *spec)
 {
     job_spec_init(spec);

@@ -15,14 +15,7 @@ help_of "$here/actors.py" "$@"
 install_peers erlang-base libcaf-dev redis-server
 [ -f "$build/build.ninja" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release >/dev/null
 build ergond ergon bench_counters peers_driver
-folder=
-for word; do
-    [ "${previous:-}" != --dir ] || folder=$word
-    previous=$word
-done
-work=$(mktemp -d -p "${folder:-$build}" actors-XXXXXX)
-chmod 711 "$work"
-trap 'rm -rf "$work"' EXIT
+work_folder actors "$@"
 erlc -o "$work" tests/bench/peers/procedures/counter_server.erl
 c++ -std=c++17 -O2 -o "$work/caf_counters" "$here/caf_counters.cpp" -lcaf_core
 measure "$here/actors.py" --work "$work" "$@"

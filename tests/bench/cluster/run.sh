@@ -9,12 +9,5 @@ cd "$here/../../.."
 
 help_of "$here/ratios.py" "$@"
 build ergond ergon peers_driver bench_cluster_bare store_postgresql
-folder=
-for word; do
-    [ "${previous:-}" != --dir ] || folder=$word
-    previous=$word
-done
-work=$(mktemp -d -p "${folder:-$build}" cluster-XXXXXX)
-chmod 711 "$work"
-trap 'rm -rf "$work"' EXIT
+work_folder cluster "$@"
 measure "$here/ratios.py" --work "$work" "$@"

@@ -1,6 +1,5 @@
-/* A million durable tasks, and as many reminders of as many actors: how fast they are submitted in
- * batches, with a real file below, what they take on disk and in memory, and how soon they are
- * there again after a start.
+/* Submits a million durable tasks, or reminders of as many actors, in batches to a real file, and
+ * reads them back.  It prints the rate, the bytes on disk and in memory, and the time of the start.
  *
  *     bench_jobs_recover [--json] [TASKS [FOLDER [delayed | reminders]]] */
 #include <ergon/actor.h>

@@ -616,8 +616,8 @@ static bool has_failed(const struct job *job)
     return job->state == JOB_FAILED || job->state == JOB_DEAD;
 }
 
-/* What was on its way as the store refused it for good, or was late too often: it is kept, with its
- * error. */
+/* Counts the messages that the store refused for good, or whose attempts were late too often: these
+ * are kept, with their error. */
 static uint32_t given_up(const struct model *m)
 {
     uint32_t count = 0;
