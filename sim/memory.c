@@ -13,7 +13,7 @@
 #include "sim/schedule.h"
 #include "sim/trace.h"
 
-enum { SIZES = 1 << 12 };
+enum { SIZES = 1 << 12, SHORT_MS = 600000 /* of a run, in which memory may be short */ };
 
 /* How many allocations of about that size there were. */
 struct sizes {
@@ -94,7 +94,8 @@ static bool is_short(struct sizes *sizes, size_t size)
 
 static bool fails(struct sizes *sizes, size_t size)
 {
-    bool of_node = shape.one_in > 0 && !ample && sim_self() && sim_self_owner() >= SIM_NODE;
+    bool of_node = shape.one_in > 0 && !ample && sim_now() < SIM_MS(SHORT_MS) && sim_self() &&
+                   sim_self_owner() >= SIM_NODE;
     if (!of_node || !is_short(sizes, size))
         return false;
     sim_tell("an allocation fails");

@@ -1,5 +1,6 @@
 /* Makes memory short, in some runs.  Now and then an allocation of the server or of its SQLite
- * fails, as do all allocations of the next few ms; or a single one fails during a start.
+ * fails, as do all allocations of the next few ms; or a single one fails during a start.  After ten
+ * minutes of a run there is memory: a cluster whose every take-over lacked some would never work.
  * Allocations of sim/ itself and of other libraries never fail. */
 #ifndef ERGON_SIM_MEMORY_H
 #define ERGON_SIM_MEMORY_H
