@@ -2,7 +2,8 @@
 # Makes the packages ergon-server, ergon-client, ergon-sim, ergon-store-postgresql, libergon0 and libergon-dev of the working tree, into build-deb/, and asks lintian.
 #   deb.sh                    build
 #   deb.sh build DIRECTORY    build into this directory instead; ERGON_DEB_VERSION=1.2 has another version
-#   deb.sh test               build twice and compare; install in a bare Debian, use, upgrade, remove, purge (root only)
+#   deb.sh test               build, then install in a bare Debian, use, upgrade, remove, purge (root only)
+#   deb.sh compare            build twice in two places, and compare
 # No network is needed, but by `test`, where apt fetches what the packages depend on.
 set -eu
 cd "$(dirname "$0")/.."
@@ -81,6 +82,10 @@ build)
     ;;
 test)
     [ "$(id -u)" = 0 ] || fail "test: chroot needs root: run it as root"
+    "$0" build build-deb
+    scripts/deb_test.sh build-deb
+    ;;
+compare)
     # Both builds are of one state, whoever works in the tree meanwhile.
     state=$(mktemp -d)
     trap 'rm -rf "$state"' EXIT
@@ -90,7 +95,6 @@ test)
     export tree
     "$0" build build-deb
     compare build-deb
-    scripts/deb_test.sh build-deb
     ;;
 *) fail "unknown word '$1'" ;;
 esac

@@ -67,8 +67,11 @@ actors() {
 # A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.
 stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/prove.py; }
 
-# The models of the cluster with larger bounds: ERGON_MODELS says which.
-models() { ERGON_MODEL_DEEP=1 tests/model/run.sh ${ERGON_MODELS:-marks crashes attempts lease batch}; }
+# All models with all their mutants; then those of the cluster with larger bounds: ERGON_MODELS says which.
+models() {
+    tests/model/run.sh
+    ERGON_MODEL_DEEP=1 tests/model/run.sh ${ERGON_MODELS:-marks crashes attempts lease batch}
+}
 
 # The simulation's model of PostgreSQL against a real server: ERGON_HISTORIES says how many, ERGON_SEED which is the first.
 histories() {

@@ -43,7 +43,7 @@ inside() {
     mount --rbind /dev "$root/dev"
     mount --rbind /sys "$root/sys"
     exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-        ERGON_WITHOUT_NPM=1 ERGON_WITHOUT_BROWSER=1 CI="${CI:-}" http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
+        ERGON_WITHOUT_NPM=1 ERGON_WITHOUT_BROWSER=1 CI="${CI:-}" ERGON_LTO="${ERGON_LTO:-}" http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
         chroot "$root" sh /inside "$@"
 ' sh "$root" "$@" </dev/null
 }

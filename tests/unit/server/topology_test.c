@@ -20,7 +20,11 @@ extern const struct ergon_module_info *const demo_module; /* linked in */
 
 enum {
     TOPOLOGIES = 100,
+#ifdef __SANITIZE_ADDRESS__
+    MEMORY_TOPOLOGIES = 2,
+#else
     MEMORY_TOPOLOGIES = 6, /* those whose allocations fail, one by one */
+#endif
     PEERS = 3,
     ROUNDS = 3, /* of the work below, from each side */
     PATIENCE_S = 60
