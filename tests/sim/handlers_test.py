@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-FOUND_WITHIN, CORRECT = 200, 20  # seeds
+FOUND_WITHIN, CORRECT = 200, 8  # seeds
 LIMIT = 120  # s
 
 LOAD = "load: [{{method: {method}, params: [{{seq: order}}], every: 100ms, for: 10s, options: {{{options}}}}}]\n"

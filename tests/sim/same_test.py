@@ -8,7 +8,7 @@ usage: same_test.py PROGRAM...
 import subprocess
 import sys
 
-SEEDS, OF_CLUSTER = 20, 3
+SEEDS, OF_CLUSTER = 10, 3
 
 
 def run(program, *options):
