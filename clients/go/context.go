@@ -73,7 +73,11 @@ func (c *Context) callActor(to, method string, params []any, options map[string]
 	defer c.calling.Store(false)
 	c.calls++
 	if options["turn"] = c.call; options["key"] == nil {
-		options["key"] = fmt.Sprintf("%s/%d", c.Task, c.calls)
+		of, is := c.turn["calls"].(string)
+		if !is { // of a server that does not know it
+			of = c.Task
+		}
+		options["key"] = fmt.Sprintf("%s/%d", of, c.calls)
 	}
 	result, err := c.session.request(c, "actor.call", []any{to, method, params, options})
 	if err == errUnsent {

@@ -44,6 +44,7 @@ struct attempt_turn {
     uint64_t behind;           /* the jobs': the last change that its state has and the disk may
                                   not have; 0: none */
     bool fenced;               /* the jobs': that could not be written */
+    uint32_t round;            /* struct message has it */
     struct span actor;         /* "cart/42", behind the struct */
     struct blob *state;        /* a reference; NULL: it has none */
     uint64_t version;

@@ -79,7 +79,7 @@ static uint8_t *put_trace(uint8_t *p, const struct trace_link *link)
 }
 
 /* What a turn adds to the context: its pairs, and bytes, at most. */
-enum { TURN_PAIRS = 4, TURN_MAX = 64 + ACTOR_NAME_MAX };
+enum { TURN_PAIRS = 5, TURN_MAX = 64 + ACTOR_NAME_MAX + ID_CALLS_SIZE };
 
 static const struct attempt_turn *turn_of(const struct task *t)
 {
@@ -91,19 +91,21 @@ static size_t turn_bytes(const struct attempt_turn *turn)
     return !turn ? 0 : TURN_MAX + (turn->state ? turn->state->len : 0);
 }
 
-static uint8_t *put_turn(uint8_t *p, const struct attempt_turn *turn)
+static uint8_t *put_turn(uint8_t *p, const struct attempt *a, const struct attempt_turn *turn)
 {
+    char calls[ID_CALLS_SIZE];
     struct span state = turn->state ? blob_bytes(turn->state) : span_text("\xc0");
 
     p = put_span(put_text(p, "actor"), turn->actor);
     p = enc_uint(put_text(p, "version"), turn->version);
     p = enc_uint(put_text(p, "schema"), turn->schema);
+    p = put_span(put_text(p, "calls"), span_text(id_calls_text(a->id, turn->round, calls)));
     p = put_text(p, "state");
     return (uint8_t *)memcpy(p, state.at, state.len) + state.len;
 }
 
 /* {call, task, attempt, left, tenant}; of a plain call no task and no tenant; of one that belongs
- * to a trace {traceparent, tracestate}, too; of a turn {actor, version, schema, state}. */
+ * to a trace {traceparent, tracestate}, too; of a turn {actor, version, schema, calls, state}. */
 static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, ao_time now)
 {
     const struct attempt *a = task_is(t, TASK_ATTEMPT) ? t->attempt : NULL;
@@ -120,7 +122,7 @@ static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, a
     p = put_text(p, "tenant");
     p = a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
     p = trace ? put_trace(p, &trace->link) : p;
-    return turn ? put_turn(p, turn) : p;
+    return turn ? put_turn(p, a, turn) : p;
 }
 
 /* --- The request --- */

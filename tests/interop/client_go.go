@@ -959,9 +959,10 @@ var twin = ergon.ActorType{Methods: map[string]ergon.ActorMethod{
 		return a.Name, nil
 	},
 	"step": func(a *ergon.Actor, params []any) (any, error) {
-		a.State["steps"] = a.Version
+		counted, err := a.Call("counter/go", "add", 1)
+		a.State["steps"], a.State["counted"] = a.Version, counted
 		a.SleepUntilWoken()
-		return nil, nil
+		return nil, err
 	},
 }}
 
@@ -1056,10 +1057,12 @@ func actors() {
 	check(good(one.Explain(ctx))["reason"], "stopped")
 	check([]string{good(one.Start(ctx, true)), good(one.Wake(ctx)), good(one.Drop(ctx))}, []string{"sleeping", "sleeping", "sleeping"})
 	check(good(c.Actor("twin/1").Call(ctx, "report", 5)), "twin/1")
-	for {
+	for steps := int64(1); steps <= 2; { // each calls anew
 		shown = good(c.Actor("twin/1").Get(ctx))
-		if state := shown["state"].(map[string]any); state["steps"] == int64(1) && shown["stage"] == "sleeping" {
-			break
+		if state := shown["state"].(map[string]any); state["steps"] == steps && shown["stage"] == "sleeping" {
+			check(state["counted"], steps)
+			good(c.Actor("twin/1").Wake(ctx))
+			steps++
 		}
 	}
 	stop()

@@ -304,7 +304,11 @@ const scenarios = {
         }
         class Twin extends Actor {
             report(value) { this.state.value = value; this.wake(); }
-            step() { this.state.steps = (this.state.steps ?? 0) + 1; this.sleep(); }
+            async step() {
+                this.state.steps = (this.state.steps ?? 0) + 1;
+                this.state.counted = await this.call('counter/node', 'add', [1]);
+                this.sleep();
+            }
         }
         assert.deepStrictEqual(await turn(Cart, { items: { a: 1 } }, 'add', ['b', 2]), { result: 2, state: { items: { a: 1, b: 2 } }, changes: {} });
         assert.deepStrictEqual((await turn(Cart, { a: 1 }, 'add', ['b', 2], { schema: 1 })).state, { items: { a: 1, b: 2 } });
@@ -348,7 +352,12 @@ const scenarios = {
         await fails('NOT_FOUND', cart.explain());
         const twin = ergon.actor('twin/7');
         await twin.call('report', [5]);
-        for (let found = {}; found.stage !== 'sleeping' || found.state.steps !== 1;) found = await twin.get();
+        for (const steps of [1, 2]) { // each calls anew
+            let found = {};
+            while (found.stage !== 'sleeping' || found.state.steps !== steps) found = await twin.get();
+            assert.strictEqual(found.state.counted, steps);
+            await twin.wake();
+        }
         host.stop();
         await working;
         await Promise.all([host.close(), ergon.close()]);

@@ -883,6 +883,7 @@ class Twin(ergon_client.Actor):
 
     async def step(self):
         self.state["steps"] = self.state.get("steps", 0) + 1
+        self.state["counted"] = await self.call("counter/python", "add", 1)
         self.sleep()
 
 
@@ -919,9 +920,11 @@ async def actors():
         await twin.call("report", 7)
         while (found := await twin.get())["state"].get("steps") != 1 or found["stage"] != "sleeping":
             await asyncio.sleep(0.01)
-        check.assertEqual((found["state"], found["next"], found["turn"]), ({"value": 7, "steps": 1}, None, None))
+        check.assertEqual((found["state"], found["next"], found["turn"]), ({"value": 7, "steps": 1, "counted": 1}, None, None))
         versions = twin.watch()
-        check.assertEqual((await anext(versions))["state"], {"value": 7, "steps": 1})
+        check.assertEqual((await anext(versions))["state"], {"value": 7, "steps": 1, "counted": 1})
+        await twin.wake()  # the next step calls anew
+        check.assertEqual((await anext(versions))["state"], {"value": 7, "steps": 2, "counted": 2})
         check.assertEqual(await ergon.actor("twin/2").call("ask", "twin/1", 1), [7])
         await fails("BUSY", ergon.actor("twin/2").call("ask", "twin/1", 2))
         await fails("BAD_PARAMS", twin.call("shown", turn=7))

@@ -82,7 +82,7 @@ class Context {
     static async callActor(context, to, method, params, options) {
         if (context.#isCalling) throw new ErgonError('BUSY', 'a turn has one call out at a time: await it before the next');
         context.#isCalling = true;
-        const wire = { key: `${context.task}/${++context.#calls}`, ...options, turn: context.#call };
+        const wire = { key: `${context.turn?.calls ?? context.task}/${++context.#calls}`, ...options, turn: context.#call };
         try {
             return await context.#session.request('actor.call', [to, method, params, wire], context.signal);
         } catch (error) {

@@ -66,7 +66,7 @@ class Context:
         if self._is_calling:
             raise RemoteError("BUSY", "a turn has one call out at a time: wait for its result before the next call")
         self._is_calling, self._calls = True, self._calls + 1
-        options = {"key": f"{self.task}/{self._calls}", **options, "turn": self._call}
+        options = {"key": f"{self.turn.get('calls', self.task)}/{self._calls}", **options, "turn": self._call}
         try:
             return await self._session.request("actor.call", [to, method, params, options])
         except Unsent:

@@ -333,7 +333,8 @@ static struct actor_write *write_of_turn(struct actor *a, struct job *job,
     *w = (struct actor_write){.actor = a, .job = job, .turn = turn, .after = with_turn(i, c)};
     w->number = ++a->type->actors->writes;
     w->changes_row = changes_row(&i, c);
-    w->in_chain = a->type->policy.pipeline && !is_last(job, c);
+    /* Behind a chain it is in it, too, though its type has no `pipeline` any more. */
+    w->in_chain = (a->type->policy.pipeline || a->more->turn) && !is_last(job, c);
     if (w->after.state)
         blob_ref(w->after.state);
     if (sent->count > 0)
@@ -479,13 +480,12 @@ static void turn_taken(struct actor *a)
     }
     outbox_send_later(a, job, &c->messages);
     bool goes_on = job && (job_message(job)->is_step || job_reminder(job));
-    if (goes_on && job_is(job, JOB_ENDING) && job->ending == JOB_CANCELLED)
-        job = NULL; /* it was cancelled meanwhile */
+    bool was_cancelled = goes_on && job_is(job, JOB_ENDING) && job->ending == JOB_CANCELLED;
     if (job && !job_is(job, JOB_ENDING)) {
         step_goes_on(a, job, c);
     } else {
-        mailbox_apply(a, job, c);
-        if (job && !has_row(job))
+        mailbox_apply(a, was_cancelled ? NULL : job, c);
+        if (job && (was_cancelled ? job->durable == DURABLE_NONE : !has_row(job)))
             job_end_saved(scheduler_of(a), job);
     }
     assert(a->version == w->after.version);
@@ -501,15 +501,24 @@ static void end_failed(struct actor *a, struct job *job, enum store_error error)
                       store_error_text(error));
 }
 
+static void attempt_failed(struct actor *a, struct job *job, enum store_error error)
+{
+    outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_STORE),
+                   store_error_text(error), (struct span){0});
+}
+
 static void call_failed(struct actor *a, struct actor_write *w, enum store_error error)
 {
     struct job *job = w->job;
+    bool ends = job && job_is(job, JOB_ENDING);
     let_go(a, w, error);
     turn_ends(a, w);
-    if (!job)
-        return;
-    end_failed(a, job, error);
-    job_end_saved(scheduler_of(a), job);
+    if (ends) {
+        end_failed(a, job, error);
+        job_end_saved(scheduler_of(a), job);
+    } else if (job) { /* a reminder that comes again */
+        attempt_failed(a, job, error);
+    }
 }
 
 static void message_failed(struct actor *a, struct actor_write *w, enum store_error error)
@@ -527,8 +536,7 @@ static void message_failed(struct actor *a, struct actor_write *w, enum store_er
         if (ends)
             end_failed(a, job, error);
         else
-            outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED,
-                           error_name(ERGON_E_STORE), store_error_text(error), (struct span){0});
+            attempt_failed(a, job, error);
     } /* else its row is written again, with all of this; or it is the first again */
 }
 
@@ -544,8 +552,7 @@ static void step_failed(struct actor *a, struct actor_write *w, enum store_error
     let_go(a, w, error);
     turn_ends(a, w);
     if (job_is_open(job))
-        outcome_failed(scheduler_of(a), job, JOB_EVENT_ATTEMPT_FAILED, error_name(ERGON_E_STORE),
-                       store_error_text(error), (struct span){0});
+        attempt_failed(a, job, error);
 }
 
 static void turn_failed(struct actor *a, struct actor_write *w, enum store_error error)
@@ -581,11 +588,10 @@ static void fence(struct actor *a)
 /* What is in the chain counts no more, and nor does the turn that is out. */
 static void doom(struct actor *a, enum store_error error)
 {
-    struct actor_more *more = a->more;
-    if (more->doomed != STORE_OK)
-        return;
-    more->doomed = error;
-    fence(a);
+    if (a->more->doomed == STORE_OK) {
+        a->more->doomed = error;
+        fence(a);
+    }
 }
 
 /* Its head has begun (see out_holds()), or its end is being written. */
@@ -714,6 +720,7 @@ struct attempt_turn *commits_turn(const struct actor *a, const struct job *job)
     turn->version = i.version;
     turn->schema = i.schema;
     turn->reads = reads;
+    turn->round = job_message(job)->round;
     turn->behind = last ? last->number : 0;
     return turn;
 }
@@ -779,8 +786,8 @@ void commits_drop(struct actor *a)
     assert(!w->under_way && !w->next);
     let_go(a, w, STORE_CLOSED);
     turn_ends(a, w);
-    if (!job || job_message(job)->is_step)
-        return; /* a step is the head, and is cancelled as that */
+    if (!job || job_message(job)->is_step || job_is_open(job))
+        return; /* a step, and a reminder that comes again, is the head, and is cancelled as that */
     job_mark(job, JOB_CANCEL);
     job_end_otherwise(scheduler_of(a), job, JOB_CANCELLED, NULL, NULL);
     if (has_row(job))

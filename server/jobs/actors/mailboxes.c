@@ -72,6 +72,7 @@ void mailbox_put_first(struct actor *a, struct job_list *jobs)
     for (struct job *job = jobs->first; job; job = job->next) {
         message_of(job)->placed = true;
         more->bytes += job->params_len;
+        counter_add(&a->type->messages, 1);
     }
     if (head) {
         job_unplace(scheduler_of(a), head);

@@ -303,8 +303,10 @@ static void resumes(void *arg, struct job *job, bool begun)
         reminders_recovered(m->actor, job);
     if (!more)
         return;
-    if (m->is_step && !more->step)
-        more->step = job;
+    if (m->is_step) {
+        steps_next_round(m->actor, job);
+        more->step = more->step ? more->step : job;
+    }
     if (!begun || m->placed)
         return;
     mailbox_place(m->actor, job);

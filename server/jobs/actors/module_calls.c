@@ -15,7 +15,7 @@
 #include "server/tasks/task_result.h"
 #include "server/tasks/turn_messages.h"
 
-enum { KEY_MAX = ID_TEXT_SIZE + 12 /* "MESSAGE/NUMBER" */ };
+enum { KEY_MAX = ID_CALLS_SIZE + 12 /* "MESSAGE/NUMBER" */ };
 
 static uint8_t *put(uint8_t *p, struct span bytes)
 {
@@ -68,8 +68,10 @@ static bool keep_names(struct jobs *jobs, struct operation *op, const struct tur
     const struct job *job = table_find(jobs_table(jobs), call->job);
     struct job_spec *spec = &op->submission.spec;
     struct span tenant = job ? job->tenant->name : (struct span){0};
-    char key[KEY_MAX], id[ID_TEXT_SIZE];
-    int len = snprintf(key, sizeof key, "%s/%u", id_text(call->job, id), (unsigned)call->number);
+    const struct message *m = job ? job_message(job) : NULL;
+    char key[KEY_MAX], calls[ID_CALLS_SIZE];
+    int len = snprintf(key, sizeof key, "%s/%u", id_calls_text(call->job, m ? m->round : 0, calls),
+                       (unsigned)call->number);
     uint8_t *at = operation_room(op, tenant.len + (size_t)len);
     if (!at)
         return false;

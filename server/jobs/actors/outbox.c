@@ -89,8 +89,8 @@ static bool submit(struct actor *a, const struct job *job, struct turn_message *
     struct job_spec spec = spec_of(a, m);
     if (!read_options(a, m, &spec, why))
         return false;
-    m->later = spec.reminder.len == 0 && a->type->policy.pipeline && actor_is_durable(a) &&
-               is_fleeting(a, &spec);
+    m->later = spec.reminder.len == 0 && actor_is_durable(a) && is_fleeting(a, &spec) &&
+               (a->type->policy.pipeline || a->more->turn);
     if (m->later) {
         why->error = job_check_actor(a->type->actors->jobs, &spec, why->text, sizeof why->text);
         return why->error == ERGON_OK;

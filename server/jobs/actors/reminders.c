@@ -93,6 +93,8 @@ void reminders_recovered(struct actor *a, struct job *job)
     if (actors->reminders.count == 0)
         hash_reserve(&actors->reminders, actors->by_name.count);
     struct job *old = reminders_find(a, job_reminder_name(job));
+    if (job_is_quiet(job)) /* `failures` attempts of its row, at most, are of this time */
+        job_message(job)->round = job->saved_attempt - job->failures;
     if (job_is(job, JOB_CANCEL))
         return;
     if (old) {
@@ -163,6 +165,7 @@ void reminders_again(struct actor *a, struct job *job)
 {
     struct scheduler *s = scheduler_of(a);
     job->failures = 0;
+    job_message(job)->round = job->attempt;
     if (job->due > table_now(s->table))
         job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
     else

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "server/jobs/accessors.h"
+#include "server/jobs/core/ids.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
@@ -120,12 +121,27 @@ bool steps_adopt(struct actor *a, struct job *job)
     return false;
 }
 
+void steps_next_round(const struct actor *a, struct job *job)
+{
+    struct job_table *table = scheduler_of(a)->table;
+    job_message(job)->round = (uint32_t)stamp_next(&table->last_stamp, table_wall(table));
+}
+
 void steps_again(struct actor *a, struct job *job, const struct turn_changes *c)
 {
     if (job->failures > 0)
         job_effect(scheduler_of(a)->table, job, EFFECT_WRITE);
     job->failures = 0;
+    steps_next_round(a, job);
     sleep_until(a, job, due_of(a, c));
+}
+
+/* It has its place, and its turn has not come: it waits behind others, or for the disk. */
+static bool waits(const struct actor *a, const struct job *step)
+{
+    return step && (step->list == &a->more->waiting ||
+                    (step == a->more->head && step->state == JOB_WAITING &&
+                     step->reason == JOB_WHY_COMMIT));
 }
 
 /* One that failed waits for its next attempt, and does not sleep. */
@@ -140,7 +156,7 @@ static void put_to_sleep(struct actor *a, const struct turn_changes *c)
     struct job *step = a->more->step;
     if (!step && a->more->wants_step)
         a->more->step_delay = c->sleep_for;
-    if (!sleeps(step) && !(step && step->list == &a->more->waiting))
+    if (!sleeps(step) && !waits(a, step))
         return;
     actor_leave(a, step);
     sleep_until(a, step, due_of(a, c));

@@ -4,6 +4,7 @@
 
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/commits.h"
+#include "server/jobs/core/keys.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/sched/scheduler.h"
@@ -52,6 +53,17 @@ static bool is_read(struct jobs *jobs, const struct job_spec *spec)
     return q && q->method && method_actor(q->method) & ACTOR_READS;
 }
 
+/* Has an earlier attempt of the turn made the call, and it has ended?  Then it waits for nobody. */
+static bool is_answered(struct jobs *jobs, const struct job_spec *spec, struct span tenant,
+                        const struct actor *to)
+{
+    const struct span everywhere = {0};
+    const struct job *job =
+        spec->key.len > 0 ? key_find(&jobs_table(jobs)->keys, tenant, everywhere, spec->key, to)
+                          : NULL;
+    return job && !job_is_open(job);
+}
+
 /* The turns from the one that the call would wait for to the caller: how many; 0: it leads
  * elsewhere. */
 static uint32_t walk(struct jobs *jobs, const struct operation *op, const struct job **path)
@@ -59,8 +71,9 @@ static uint32_t walk(struct jobs *jobs, const struct operation *op, const struct
     const struct job_spec *spec = &op->submission.specs[0];
     struct span tenant = spec->tenant.len > 0 ? spec->tenant : op->tenant;
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
-    const struct job *job =
-        is_read(jobs, spec) ? NULL : head_of(messages->find(messages->arg, tenant, spec->actor));
+    const struct actor *to = messages->find(messages->arg, tenant, spec->actor);
+    bool waits = to && !is_read(jobs, spec) && !is_answered(jobs, spec, tenant, to);
+    const struct job *job = waits ? head_of(to) : NULL;
     for (uint32_t count = 0; job && count < TURNS_MOST;) {
         jobs_worked(jobs, WALK_WORK);
         path[count++] = job;

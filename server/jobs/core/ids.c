@@ -1,6 +1,7 @@
 #include "server/jobs/core/ids.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #define EPOCH_MS UINT64_C(1577836800000) /* of 1 January 2020, Unix */
 #define EPOCH_US (EPOCH_MS * 1000)
@@ -22,6 +23,14 @@ const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE])
     for (int i = DIGITS; i > 0; i--, id >>= DIGIT_BITS)
         buf[i] = alphabet[id & 31];
     buf[DIGITS + 1] = '\0';
+    return buf;
+}
+
+const char *id_calls_text(uint64_t id, uint32_t round, char buf[static ID_CALLS_SIZE])
+{
+    id_text(id, buf);
+    if (round > 0)
+        snprintf(buf + ID_TEXT_LEN, ID_CALLS_SIZE - ID_TEXT_LEN, ".%u", (unsigned)round);
     return buf;
 }
 

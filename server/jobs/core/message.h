@@ -19,17 +19,20 @@ struct message {
     struct actor *actor;        /* a reference; NULL: not yet */
     struct attempt_turn *turns; /* of its attempts that are out, the newest first */
     struct job_policy *policy;  /* its type's; a job with extras has a policy of its own */
-    bool placed;                /* it has a place in the mailbox */
-    bool reads;                 /* it goes through no mailbox */
-    bool calls;                 /* somebody waits for its result */
-    bool given;                 /* the newest of `turns` is of an attempt that may be undone */
-    bool writes;                /* its last turn has changes that are not on disk yet */
-    bool refused;               /* the store refused them: its row is written without them */
-    bool is_step : 1;           /* nobody sent it */
-    bool is_reminder : 1;       /* struct reminder is behind it */
-    bool is_named : 1;          /* of a reminder: it is found by its name */
-    bool withdrawn : 1;         /* of a reminder: a turn forgets it, which is not on disk yet */
-    bool settles : 1;           /* its next attempt begins on a state that is on disk */
+    /* Of a job that is quiet: a number that each of its times has for itself, and all attempts of
+     * that time have; 0: it is the first time. */
+    uint32_t round;
+    bool placed : 1;      /* it has a place in the mailbox */
+    bool reads : 1;       /* it goes through no mailbox */
+    bool calls : 1;       /* somebody waits for its result */
+    bool given : 1;       /* the newest of `turns` is of an attempt that may be undone */
+    bool writes : 1;      /* its last turn has changes that are not on disk yet */
+    bool refused : 1;     /* the store refused them: its row is written without them */
+    bool is_step : 1;     /* nobody sent it */
+    bool is_reminder : 1; /* struct reminder is behind it */
+    bool is_named : 1;    /* of a reminder: it is found by its name */
+    bool withdrawn : 1;   /* of a reminder: a turn forgets it, which is not on disk yet */
+    bool settles : 1;     /* its next attempt begins on a state that is on disk */
     /* It is a step, or was sent without options, of which it has no row then: its timeout and its
      * retries are those that its type has when an attempt begins. */
     bool follows : 1;

@@ -298,24 +298,3 @@ STORED_TEST(a_change_waits_for_a_store_that_fails)
     assert_int_equal(world_job(w, id)->priority, 9);
     stage_balances(w);
 }
-
-/* The row of the first change awaits its retry for up to a second, though the store takes writes
- * again. */
-STORED_TEST(a_change_behind_one_that_failed_is_on_disk_when_it_is_answered)
-{
-    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
-    jobs_world_pass(w, AO_S(1));
-    w->store->error = STORE_FULL;
-    set_priority(w, id, 9);
-    jobs_world_pass(w, AO_MS(10));
-    w->store->error = STORE_OK;
-    jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)));
-    jobs_world_pass(w, AO_MS(20));
-    struct operation *op = set_priority(w, id, 7);
-    while (!world_answered(w, op))
-        jobs_world_pass(w, AO_MS(1));
-    assert_int_equal(op->reply.error, ERGON_OK);
-    jobs_world_crash(w);
-    assert_int_equal(world_job(w, id)->priority, 7);
-    stage_balances(w);
-}

@@ -230,6 +230,7 @@ PIPE_TEST(after_a_failed_commit_all_is_as_it_was_and_in_order)
     commit(w);
     is_on_disk(w, "cart/1", "\x14", 5);
     assert_int_equal(world_job(w, c)->failures, 0);
+    assert_int_equal(counter_read(&actor_of(w, "cart/1")->type->messages), 0);
     at_rest(w);
 }
 
@@ -279,6 +280,51 @@ PIPE_TEST(a_refused_turn_fails_and_those_behind_it_run_again)
     commit(w);
     is_on_disk(w, "cart/1", "\x13", 2);
     at_rest(w);
+}
+
+/* Nor does an actor stall whose type has no `pipeline` any more when its chain fails. */
+PIPE_TEST(a_chain_ends_as_one_when_its_type_leaves_pipeline)
+{
+    static const char *const methods[] = {"cart.add", "cart.read", NULL};
+    struct actor_policy plain = piped;
+    plain.pipeline = 0;
+    offer_all(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1");
+    w->store->error = STORE_FULL;
+    answer(w, a, "\x01");
+    began_with(w, b, "\x01");
+    offer(w, "cart", &plain, methods);
+    answer(w, b, "\x02");
+    commit(w);
+    is_on_disk(w, "cart/1", NULL, 0);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    began_with(w, a, NULL);
+    answer(w, a, "\x11");
+    commit(w);
+    began_with(w, b, "\x11");
+    answer(w, b, "\x12");
+    commit(w);
+    is_on_disk(w, "cart/1", "\x12", 2);
+    at_rest(w);
+}
+
+PIPE_TEST(a_message_lets_a_step_sleep_that_waits_for_its_commit)
+{
+    static const char *const methods[] = {"tick.run", "tick.step", NULL};
+    offer(w, "tick", &piped, methods);
+    uint64_t a = post(w, &TELL("tick/1", "tick.run"));
+    commit(w);
+    assert_null(turn_sleep(world_run_of(w, a)->run.turn, AO_S(60)));
+    answer(w, a, "\x01");
+    commit(w);
+    uint64_t step = actor_of(w, "tick/1")->more->step->id;
+    assert_int_equal(world_state(w, step), JOB_DELAYED);
+    jobs_world_pass(w, AO_S(50));
+    assert_false(is_out(w, step));
+    jobs_world_pass(w, AO_S(11));
+    began_with(w, step, "\x01");
+    answer(w, step, NULL);
 }
 
 PIPE_TEST(no_turn_begins_on_what_is_being_undone)

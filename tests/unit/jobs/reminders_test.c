@@ -327,6 +327,65 @@ KEPT_TEST(a_turn_that_was_not_written_is_run_again)
     assert_int_equal(world_state(w, a), JOB_DELAYED);
 }
 
+/* What the keys of the calls of its turns begin with. */
+KEPT_TEST(each_time_calls_anew_and_one_that_is_run_again_behind_a_crash_does_not)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t tea = put(w, "tea", AO_S(5), AO_S(60));
+    jobs_world_pass(w, AO_S(6));
+    uint32_t first = turn_of(w, tea)->round;
+    done(w, tea, "\x01");
+    jobs_world_pass(w, AO_S(60));
+    uint32_t second = turn_of(w, tea)->round;
+    assert_int_not_equal(second, first);
+    fail_it(w, tea, "LATER");
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(turn_of(w, tea)->round, second);
+    crash(w);
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(turn_of(w, tea)->round, second);
+    done(w, tea, "\x02");
+    jobs_world_pass(w, AO_S(60));
+    assert_int_not_equal(turn_of(w, tea)->round, first);
+    assert_int_not_equal(turn_of(w, tea)->round, second);
+}
+
+/* It has no row: its type had none when it was put. */
+static uint64_t put_without_a_row(struct jobs_world *w)
+{
+    offer_some(w, ACTOR_DURABLE_NONE);
+    uint64_t tea = put(w, "tea", AO_S(5), AO_S(60));
+    offer_some(w, DURABLE_FSYNC);
+    jobs_world_pass(w, AO_S(6));
+    return tea;
+}
+
+KEPT_TEST(one_without_a_row_is_forgotten_while_its_turn_is_written)
+{
+    uint64_t tea = put_without_a_row(w);
+    answer(w, tea, "\x01");
+    assert_true(forget(w, "tea"));
+    commit(w);
+    has_state(w, "cart/1", "\x01", 1);
+    uint64_t a = tell(w);
+    done(w, a, "\x02");
+    has_state(w, "cart/1", "\x02", 2);
+    assert_true(is_gone(w, tea));
+}
+
+KEPT_TEST(one_without_a_row_whose_turn_cannot_be_written_has_failed)
+{
+    uint64_t tea = put_without_a_row(w);
+    w->store->error = STORE_FULL;
+    done(w, tea, "\x01");
+    w->store->error = STORE_OK;
+    has_state(w, "cart/1", NULL, 0);
+    jobs_world_pass(w, AO_S(3));
+    done(w, tea, "\x02");
+    has_state(w, "cart/1", "\x02", 1);
+    assert_int_equal(world_state(w, tea), JOB_DELAYED);
+}
+
 ACTOR_TEST(times_that_it_missed_come_as_one)
 {
     offer_some(w, ACTOR_DURABLE_NONE);

@@ -155,6 +155,55 @@ ACTOR_TEST(an_attempt_that_counts_no_more_calls_nobody)
     is_refused(w, op, ERGON_E_FENCED, "");
 }
 
+/* A turn that is tried again makes its call again, which has ended: that waits for nobody. */
+ACTOR_TEST(a_call_that_was_answered_closes_no_cycle)
+{
+    struct job_spec to_2 = TELL("node/2", "node.run"), to_1 = TELL("node/1", "node.run");
+    to_2.key = span_text("first");
+    offer_node(w);
+    uint64_t a = begin(w, "node/1");
+    struct operation *first = call_with(w, a, &to_2);
+    answer(w, w->jobs->table.last->id, NULL);
+    assert_true(world_answered(w, first));
+    fail_it(w, a, "LATER");
+    uint64_t b = begin(w, "node/2");
+    struct operation *other = call_with(w, b, &to_1);
+    uint64_t behind = w->jobs->table.last->id;
+    jobs_world_pass(w, AO_S(1));
+    struct operation *again = call_with(w, a, &to_2);
+    assert_true(world_answered(w, again));
+    assert_int_equal(again->reply.error, ERGON_OK);
+    answer(w, a, "\x01");
+    answer(w, behind, "\x02");
+    assert_true(world_answered(w, other));
+    answer(w, b, NULL);
+}
+
+/* What the keys of its calls begin with. */
+static uint32_t round_of(struct jobs_world *w, uint64_t id)
+{
+    assert_true(is_out(w, id));
+    return world_run_of(w, id)->run.turn->round;
+}
+
+ACTOR_TEST(each_step_calls_anew_but_one_that_is_tried_again)
+{
+    static const char *const methods[] = {"tick.run", "tick.step", NULL};
+    offer(w, "tick", &usual, methods);
+    answer(w, post(w, &TELL("tick/1", "tick.run")), "\x01");
+    uint64_t step = actor_of(w, "tick/1")->more->step->id;
+    uint32_t first = round_of(w, step);
+    fail_it(w, step, "LATER");
+    jobs_world_pass(w, AO_S(1));
+    assert_int_equal(round_of(w, step), first);
+    answer(w, step, "\x02");
+    uint32_t second = round_of(w, step);
+    assert_int_not_equal(second, first);
+    answer(w, step, NULL);
+    assert_int_not_equal(round_of(w, step), first);
+    assert_int_not_equal(round_of(w, step), second);
+}
+
 /* --- Random graphs --- */
 
 enum { NODES = 8, STEPS = 400 };
