@@ -16,8 +16,9 @@ bool steps_want(struct actor *a, ao_time delay);
 /* Is this its step, or becomes it now?  Else the job, which somebody has tried again, is cancelled.
  */
 bool steps_adopt(struct actor *a, struct job *job);
-/* What its step calls from now on is called anew: its number of the file may be one of long ago, so
- * it is a stamp, of which 32 bits differ for an hour, which is how long answers are kept. */
+/* The next time of its step gets a number: a stamp, whose 32 bits come again after 71 minutes,
+ * while answers of calls are kept for an hour.  Its attempts are no such number: after a start they
+ * are counted on from what the file says. */
 void steps_next_round(const struct actor *a, struct job *job);
 /* Its step took its turn, and left its place: it joins the mailbox, or sleeps. */
 void steps_again(struct actor *a, struct job *job, const struct turn_changes *c);

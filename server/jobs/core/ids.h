@@ -17,7 +17,7 @@ enum {
 /* The first of a start; `last`: the highest known, or 0.  Never 0. */
 uint64_t id_first(uint64_t unix_ns, uint64_t last);
 const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE]);
-/* What the keys of calls begin with that a turn of this job makes: its id; of a later time of a job
+/* The keys of calls that a turn of this job makes begin with this: its id; of a later time of a job
  * that runs again and again also which one, "t….4".  The attempts of one turn share it. */
 const char *id_calls_text(uint64_t id, uint32_t round, char buf[static ID_CALLS_SIZE]);
 /* False: the text is no id's, and `id` is as it was.  Each id has exactly one text. */

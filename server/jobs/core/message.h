@@ -19,8 +19,8 @@ struct message {
     struct actor *actor;        /* a reference; NULL: not yet */
     struct attempt_turn *turns; /* of its attempts that are out, the newest first */
     struct job_policy *policy;  /* its type's; a job with extras has a policy of its own */
-    /* Of a job that is quiet: a number that each of its times has for itself, and all attempts of
-     * that time have; 0: it is the first time. */
+    /* Each time of a job that is quiet has a number of its own, which its attempts share; 0: it is
+     * the first time. */
     uint32_t round;
     bool placed : 1;      /* it has a place in the mailbox */
     bool reads : 1;       /* it goes through no mailbox */
