@@ -294,7 +294,7 @@ const scenarios = {
                 this.task('echo', [sku], { priority: 9 });
                 delete this.state.items[sku];
             }
-            upgrade(state) { return { items: state }; }
+            async upgrade(state) { return { items: state }; }
             async buy(sku) {
                 const count = await this.call('cart/node', 'add', [sku, 1]);
                 if (this.context?.attempt === 1) throw new Error('once more');

@@ -136,7 +136,7 @@ async function run(kind, told, context, ask, method, params) {
     const turn = new kind(told, context, ask);
     const before = encode(told.state ?? {});
     turn.state ??= {};
-    if (told.state !== null && told.schema < own) turn.state = turn.upgrade(turn.state, told.schema);
+    if (told.state !== null && told.schema < own) turn.state = await turn.upgrade(turn.state, told.schema);
     const result = (await turn[method](...params)) ?? null;
     const changes = Actor.changesOf(turn);
     if ([...(kind.type.reads ?? [])].includes(method)) return { result, changes: {}, state: told.state };

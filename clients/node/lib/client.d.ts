@@ -383,7 +383,7 @@ export class Actor {
     /** {} if the actor has none. */
     state: any;
     context: Context;
-    /** The state in the form of `schema`, made of one with an older number; called before the method. */
+    /** The state in the form of `schema`, made of one with an older number; called before the method, and may be async. */
     upgrade(state: any, schema: number): any;
     /** The next step comes after so long; without a duration when the actor is woken. */
     sleep(duration?: Duration): void;
