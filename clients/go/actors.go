@@ -139,10 +139,7 @@ func withActors(handlers map[string]Handler, actors map[string]ActorType) map[st
 			t, method := t, method
 			all[name+"."+method] = func(c *Context, params []any) (any, error) {
 				done, err := t.run(c, method, params)
-				if err != nil || len(done.Changes) == 0 {
-					return []any{done.Result, nil}, err
-				}
-				return []any{done.Result, done.Changes}, nil
+				return []any{done.Result, done.Changes}, err
 			}
 		}
 	}
@@ -194,6 +191,8 @@ func (t ActorType) run(c *Context, method string, params []any) (Turned, error) 
 	after, err := copied(a.State)
 	if before == nil {
 		before = map[string]any{}
+	} else if schema < t.Schema {
+		before = nil // it was upgraded: `after` is sent, whatever it is
 	}
 	if a.changes["drop"] == nil && !reflect.DeepEqual(before, after) {
 		a.changes["state"] = after

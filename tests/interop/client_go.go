@@ -910,6 +910,10 @@ var cart = ergon.ActorType{
 			}
 			return sum, nil
 		},
+		"back": func(a *ergon.Actor, params []any) (any, error) {
+			a.State, _ = a.State["items"].(map[string]any)
+			return nil, nil
+		},
 		"spoil": func(a *ergon.Actor, params []any) (any, error) {
 			a.State["items"] = nil
 			return nil, ergon.Permanent("spoiled")
@@ -1012,13 +1016,17 @@ func actors() {
 		}
 	}
 	ready("cart.put")
-	one := c.Actor("cart/9")
-	check(good(one.Call(ctx, "put")), nil)
+	one, back := c.Actor("cart/9"), c.Actor("cart/back")
+	check([]any{good(one.Call(ctx, "put")), good(back.Call(ctx, "put"))}, []any{nil, nil})
 	stop()
 	check(<-worked, nil)
 	ending, stop = context.WithCancel(ctx)
 	go func() { worked <- work(map[string]ergon.ActorType{"cart": cart, "twin": twin}) }()
 	ready("twin.step")
+	check(good(back.Call(ctx, "total")), int64(1))
+	check(good(back.Call(ctx, "back")), nil)
+	upgraded := good(back.Get(ctx)) // what it was before, and sent all the same
+	check([]any{upgraded["version"], upgraded["schema"], upgraded["state"]}, []any{int64(2), int64(2), map[string]any{"a": int64(1)}})
 	check(good(one.Call(ctx, "add", "b", 2)), int64(2))
 	check(good(one.CallWith(ctx, ergon.With{"key": "line-2"}, "add", "c", 3)), int64(3))
 	check(good(one.CallWith(ctx, ergon.With{"key": "line-2"}, "add", "c", 4)), int64(3))

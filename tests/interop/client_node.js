@@ -11,6 +11,7 @@ const os = require('os');
 const readline = require('readline');
 const { promisify } = require('util');
 const ergonClient = require('ergon-client');
+const { typesOf } = require('ergon-client/lib/actors');
 const { encode, Scanner } = require('ergon-client/lib/msgpack');
 const { KINDS } = require('ergon-client/lib/options');
 const { Actor, Again, Client, Ext, ErgonError, Permanent, connect, turn } = ergonClient;
@@ -287,6 +288,7 @@ const scenarios = {
                 return Object.keys(this.state.items).length;
             }
             async total() { return Object.values(this.state.items ?? {}).reduce((sum, cents) => sum + cents, 0); }
+            back() { this.state = this.state.items; }
             spoil() { this.state.items = null; throw new Permanent('spoiled'); }
             empty() { this.drop(); }
             move(to, sku) {
@@ -314,6 +316,13 @@ const scenarios = {
         assert.deepStrictEqual((await turn(Cart, { a: 1 }, 'add', ['b', 2], { schema: 1 })).state, { items: { a: 1, b: 2 } });
         assert.deepStrictEqual(await turn(Cart, { items: {} }, 'empty'), { result: null, state: null, changes: { drop: true } });
         await fails('AGAIN', turn(Cart, {}, 'total', [], { schema: 3 }));
+        // An upgraded state is sent, with its schema, also where it is what it was before.
+        const { handlers } = typesOf({ cart: Cart });
+        const told = (schema, state) => ({ turn: { actor: 'cart/1', version: 1, schema, state } });
+        assert.deepStrictEqual(await handlers['cart.back'](told(1, { a: 1 })), [null, { state: { a: 1 } }]);
+        assert.deepStrictEqual(await handlers['cart.total'](told(1, { a: 1 })), [1, null]);
+        assert.deepStrictEqual(await handlers['cart.empty'](told(1, { a: 1 })), [null, { drop: true }]);
+        assert.deepStrictEqual(await handlers['cart.add'](told(2, { items: { a: 1 } }), 'a', 1), [1, null]);
         assert.deepStrictEqual((await turn(Cart, { items: { a: 1 } }, 'move', ['cart/2', 'a'])).changes,
             { tell: [['cart/2', 'add', ['a', 1], { key: 'a' }]], task: [['echo', ['a'], { priority: 9 }]] });
         for (const answer of [7, () => 7])

@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 
 import msgpack
 
@@ -851,6 +852,9 @@ class Cart(ergon_client.Actor):
     def empty(self):
         self.drop()
 
+    def back(self):
+        self.state = self.state["items"]
+
     def move(self, to, sku):
         self.tell(to, "add", sku, self.state["items"].pop(sku), key=sku)
         self.task("echo", sku, priority=9)
@@ -869,7 +873,13 @@ class Cart(ergon_client.Actor):
 
 
 class Twin(ergon_client.Actor):
-    reads = {"shown"}
+    schema, reads = 1, {"shown"}
+
+    async def upgrade(self, state, schema):
+        return {"value": state}
+
+    async def back(self):
+        self.state = self.state["value"]
 
     async def report(self, value):
         self.state["value"] = value
@@ -896,6 +906,16 @@ async def actors():
     check.assertEqual(turn(Cart, None, "total"), (0, None, {}))
     check.assertEqual(turn(Cart, {"items": {"a": 1}}, "move", "cart/2", "a").changes,
                       {"tell": [["cart/2", "add", ["a", 1], {"key": "a"}]], "task": [["echo", ["a"], {"priority": 9}]]})
+    # An upgraded state is sent, with its schema, also where it is what it was before.
+    handled = lambda kind, method, schema, state, *params: ergon_client.actors.handler(kind, method)(
+        SimpleNamespace(turn={"actor": "cart/1", "version": 1, "schema": schema, "state": state}), *params)
+    check.assertEqual(handled(Cart, "back", 1, {"a": 1}), [None, {"state": {"a": 1}}])
+    check.assertEqual(handled(Cart, "total", 1, {"a": 1}), [1, None])
+    check.assertEqual(handled(Cart, "empty", 1, {"a": 1}), [None, {"drop": True}])
+    check.assertEqual(handled(Cart, "add", 2, {"items": {"a": 1}}, "a", 1), [1, None])
+    check.assertEqual(await handled(Twin, "back", 0, 7), [None, {"state": 7}])
+    with check.assertRaisesRegex(TypeError, "upgrade of Wrong"):
+        await aio.Client(URL).work(actors={"cart": type("Wrong", (Cart,), {"upgrade": Twin.upgrade})})
     with check.assertRaises(ergon_client.Again):
         turn(Cart, {}, "total", schema=3)
     with check.assertRaisesRegex(ergon_client.RemoteError, "sku"):

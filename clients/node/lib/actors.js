@@ -129,19 +129,20 @@ function typesOf(actors = {}) {
     return { handlers, policies };
 }
 
-/** A turn: before the method the state is upgraded; after it what differs is the change. */
+/** A turn: before the method the state is upgraded; after it the state is sent if it differs, or was upgraded. */
 async function run(kind, told, context, ask, method, params) {
     const own = kind.type.schema ?? 0;
     if (told.schema > own) throw new Again(UNKNOWN);
     const turn = new kind(told, context, ask);
     const before = encode(told.state ?? {});
+    const isOld = told.state !== null && told.schema < own;
     turn.state ??= {};
-    if (told.state !== null && told.schema < own) turn.state = await turn.upgrade(turn.state, told.schema);
+    if (isOld) turn.state = await turn.upgrade(turn.state, told.schema);
     const result = (await turn[method](...params)) ?? null;
     const changes = Actor.changesOf(turn);
     if ([...(kind.type.reads ?? [])].includes(method)) return { result, changes: {}, state: told.state };
     if (changes.drop) return { result, changes, state: null };
-    if (!encode(turn.state).equals(before)) changes.state = turn.state;
+    if (isOld || !encode(turn.state).equals(before)) changes.state = turn.state;
     return { result, changes, state: changes.state ?? told.state };
 }
 

@@ -70,7 +70,7 @@ class Actor:
         self._changes: dict[str, Any] = {}
 
     def upgrade(self, state: Any, schema: int) -> Any:
-        """The state in the form of `self.schema`, made of one with an older number; called before the method."""
+        """The state in the form of `self.schema`, made of an older one, before the method; async if the methods are."""
         return state
 
     def sleep(self, duration: Optional[Duration] = None) -> None:
@@ -141,18 +141,16 @@ def policies(actors: Mapping[str, type[Actor]]) -> dict[str, dict[str, Any]]:
 
 
 def begin(kind: type[Actor], given: Mapping[str, Any], context: Any) -> tuple[Actor, bytes]:
-    """A turn, and the state that it began with. Again: the state is of a later schema than the class."""
+    """A turn, and the state that it began with; b"": that was upgraded. Again: the state is of a later schema than the class."""
     turn = kind()
-    turn.name, turn.version, turn.context, turn.state = given["actor"], given["version"], context, given["state"]
-    before, schema = pack(turn.state), given["schema"]
+    turn.name, turn.version, turn.context, schema = given["actor"], given["version"], context, given["schema"]
     if schema > kind.schema:
         raise Again(UNKNOWN)
-    if turn.state is None:
-        turn.state = {}
-        return turn, pack({})
-    if schema < kind.schema:
-        turn.state = turn.upgrade(turn.state, schema)
-    return turn, before
+    turn.state = {} if given["state"] is None else given["state"]
+    if given["state"] is None or schema == kind.schema:
+        return turn, pack(turn.state)
+    turn.state = turn.upgrade(turn.state, schema)
+    return turn, b""
 
 
 def finish(turn: Actor, method: str, before: bytes) -> Optional[dict[str, Any]]:
@@ -183,10 +181,13 @@ def handler(kind: type[Actor], method: str) -> Callable[..., Any]:
 
     async def run_async(context: serving.Context, *params: Any) -> list[Any]:
         turn, before = begin(kind, context.turn, context)
+        turn.state = await turn.state if inspect.isawaitable(turn.state) else turn.state
         return [await check(turn, method, params)(*params), finish(turn, method, before)]
 
     if inspect.iscoroutinefunction(getattr(kind, method)):
         return run_async
+    if inspect.iscoroutinefunction(kind.upgrade):
+        raise TypeError(f"upgrade of {kind.__name__} is a coroutine function, and its method {method} is none")
     return run
 
 
@@ -227,5 +228,4 @@ def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: Optio
     if isinstance(result, Coroutine):
         raise TypeError(f"{method} is a coroutine function: await it on an object of {kind.__name__}, or test it with a server")
     changes = finish(one, method, before) or {}
-    state = None if changes.get("drop") else changes.pop("state", state)
-    return Turn(result, state, changes)
+    return Turn(result, None if changes.get("drop") else changes.pop("state", state), changes)
