@@ -127,6 +127,7 @@ static json_t *readable(const char *key, const json_t *value, int64_t now)
 
 static void object(json_t *value, int64_t now)
 {
+    static const char *const contents[] = {"result", "data", "state", "params", NULL};
     void *next;
     const char *key;
     json_t *member;
@@ -137,8 +138,8 @@ static void object(json_t *value, int64_t now)
             json_object_set_new(value, key, text);
         else if (json_is_null(member))
             json_object_del(value, key);
-        else if (strcmp(key, "result") != 0 && strcmp(key, "data") != 0)
-            humanize(member, now); /* what a handler gave is its own */
+        else if (!one_of(key, contents))
+            humanize(member, now);
     }
 }
 

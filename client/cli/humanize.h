@@ -30,7 +30,7 @@ const char *humanize_us(uint64_t us, char *buf, size_t size);
 json_t *humanize_size(const json_t *object, const char *key);
 
 /* Makes an answer readable, in place and at any depth: nil members go, points in time become ages,
- * durations get their unit. */
+ * durations get their unit.  What users gave stays as it is: results, data, states, parameters. */
 void humanize(json_t *value, int64_t now);
 
 #endif

@@ -106,6 +106,10 @@ TEST(answers_become_readable)
                   "[{\"next\":\"in 5 s\",\"per\":\"1m\"}]");
     expect_people("{\"result\":{\"created\":5,\"x\":null}}",
                   "{\"result\":{\"created\":5,\"x\":null}}");
+    expect_people("{\"next\":1700000005000,\"state\":{\"left\":12,\"note\":null}}",
+                  "{\"next\":\"in 5 s\",\"state\":{\"left\":12,\"note\":null}}");
+    expect_people("[{\"last\":null,\"params\":[{\"at\":5,\"x\":null}]}]",
+                  "[{\"params\":[{\"at\":5,\"x\":null}]}]");
     expect_people("{\"refill\":1700000001000,\"progress\":{\"text\":null}}",
                   "{\"refill\":\"in 1 s\",\"progress\":{}}");
 }
