@@ -337,11 +337,13 @@ static int delete_part(struct states *t, uint64_t until)
     int rc = run(t, DELETE, until);
     if (rc != SQLITE_OK)
         return rc;
+    bool last = sqlite3_changes(t->db) == 0;
     t->oldest += t->delete_step;
-    if (sqlite3_changes(t->db) > 0)
+    if (last || t->oldest > until)
+        t->oldest = until + 1;
+    if (!last)
         return SQLITE_OK;
     t->folds = false;
-    t->oldest = until + 1;
     return run(t, END, 0);
 }
 

@@ -21,7 +21,7 @@ struct states {
     const struct row_names *names;
     sqlite3_stmt *all[STATES_STATEMENTS];
     uint64_t next;                   /* the number of the next turn */
-    uint64_t oldest;                 /* about: that of the first that is there */
+    uint64_t oldest;                 /* about: that of the first that is there; at most `next` */
     uint32_t added;                  /* turns, since the client set it to 0 */
     bool folds;                      /* some of the turns are being folded */
     uint32_t fold_step, delete_step; /* rows of one; constant, tests have others */

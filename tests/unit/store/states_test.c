@@ -275,9 +275,10 @@ STATES_TEST(a_fold_ends)
     w->states.added = 0;
     assert_false(states_fold_due(&w->states, true));
     uint32_t steps = 0;
-    do
+    do {
         assert_int_equal(states_fold(&w->states), SQLITE_OK);
-    while (++steps < 1000 && states_fold_due(&w->states, true));
+        assert_in_range(w->states.oldest, 1, w->states.next);
+    } while (++steps < 1000 && states_fold_due(&w->states, true));
     assert_in_range(steps, (ACTORS + 2) / 3 + 3 * ACTORS / 7, ACTORS);
     assert_int_equal(rows_of(w, "SELECT count(*) FROM turns"), 0);
     assert_int_equal(rows_of(w, "SELECT count(*) FROM actors"), ACTORS);
