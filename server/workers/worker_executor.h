@@ -62,7 +62,8 @@ struct worker_port {
     void (*unwanted)(void *peer, struct task *t, enum task_flag why);
     /* The answer to worker_executor_register().  Not ERGON_OK: `r` is valid during the call only,
      * and `text` (for people; as long) says why: BAD_PARAMS, DENIED (a method that is not a
-     * worker's), BUSY (too many workers, or methods), MEMORY. */
+     * worker's), BUSY (too many workers, or methods; others offer one of these for plain calls),
+     * MEMORY. */
     void (*joined)(void *peer, struct worker_executor *r, enum ergon_error error, const char *text);
     /* The manager knows that it is quiet (nothing more comes), or open again: once for each
      * worker_executor_quiet(), but for those that a later one has overtaken. */

@@ -80,7 +80,8 @@ static unsigned of_actor(const struct worker_executor *r, uint32_t i)
     return r->of_actors ? r->of_actors[i] : 0;
 }
 
-/* A method of actors stays one, and what a module brings stays what it is. */
+/* A method of actors stays one, and what a module brings stays what it is.  One that workers offer
+ * for plain calls becomes none: these would be given turns, and answer as for a call. */
 static bool is_same_kind(struct worker_executor *r, const struct method *method, unsigned of_actor)
 {
     if (method_actor(method) && !of_actor)
@@ -91,6 +92,10 @@ static bool is_same_kind(struct worker_executor *r, const struct method *method,
         return refuse(r, ERGON_E_DENIED,
                       "\"%s\" is a handler of the server's own, so workers cannot offer it for "
                       "actors",
+                      method_name(method));
+    if (of_actor && !method_actor(method) && method->attempts_pool->workers->entry_count > 0)
+        return refuse(r, ERGON_E_BUSY,
+                      "workers offer \"%s\" without `actors`, for plain calls: stop them first",
                       method_name(method));
     return true;
 }

@@ -479,6 +479,13 @@ class Workers(ActorsTest):
         self.assertEqual(self.code("worker.register", ["counter.add"], {"actors": {"counter": {}}, "context": True}), "DENIED")
         self.carts()
         self.assertEqual(self.code("worker.register", ["cart.add"]), "BAD_PARAMS")
+        plain = self.worker("plain.add")
+        with self.refused("BUSY") as caught:
+            self.client.call("worker.register", ["plain.add"], {"actors": {"plain": {}}, "context": True})
+        self.assertIn("stop them first", str(caught.exception.value))
+        call = self.client.send("plain.add", 1)
+        plain.answer(plain.take()[0], 2)
+        self.assertEqual(self.client.result(call), 2)
 
 
 class Rights(unittest.TestCase):

@@ -154,6 +154,29 @@ TASKS_TEST(what_the_server_runs_itself_no_worker_can_offer)
     assert_int_equal(call("thumb"), ERGON_E_NO_WORKER); /* its name is known by now */
 }
 
+/* Its workers would be given turns, and answer as for a plain call. */
+TASKS_TEST(what_workers_offer_for_plain_calls_becomes_no_method_of_actors)
+{
+    static const uint8_t of_actors[] = {ACTOR_METHOD, ACTOR_METHOD};
+    const struct worker_executor_spec host = {.of_actors = of_actors};
+    open_world(1);
+    join(&a, "cart.add", 1);
+    played_join_as(&b, 0, "cart.total cart.add", &host);
+    tasks_world_run();
+    assert_int_equal(b.error, ERGON_E_BUSY);
+    assert_non_null(strstr(b.text, "\"cart.add\" without `actors`"));
+    worker_executor_quiet(a.executor, true); /* it may want tasks again */
+    tasks_world_run();
+    played_join_as(&b, 0, "cart.total cart.add", &host);
+    tasks_world_run();
+    assert_int_equal(b.error, ERGON_E_BUSY);
+    lose(&a);
+    played_join_as(&b, 0, "cart.total cart.add", &host);
+    tasks_world_run();
+    assert_int_equal(b.error, ERGON_OK);
+    lose(&b);
+}
+
 TASKS_TEST(no_more_workers_than_there_may_be)
 {
     tasks_world_init(1, 0);
