@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "proto/encoder.h"
+#include "proto/errors.h"
 #include "proto/reader.h"
 
 enum { HEAD_MAX = 2 + MSGID_MAX + ENC_HEAD_MAX + METHOD_NAME_MAX, NS_OF_MS = 1000000 };
@@ -283,14 +284,13 @@ void pendings_remove(struct pendings *p, struct pending *e)
     p->count--;
 }
 
-const char *pending_outcome(const struct envelope *e, char *buf, size_t size)
+/* "CODE: text", or the code alone. */
+static struct span error_text(const struct envelope *e)
 {
     struct reader r = reader_of(e->error);
     struct span text = {0};
     uint32_t count;
 
-    if (!envelope_is_error(e))
-        return "ok";
     if (read_array(&r, &count) && count == 2)
         read_any(&r, &text);
     if (!read_text(&r, &text) && read_map(&r, &count)) {
@@ -298,9 +298,29 @@ const char *pending_outcome(const struct envelope *e, char *buf, size_t size)
         while (read_any(&r, &skipped) && !read_text(&r, &text) && read_any(&r, &skipped))
             ;
     }
+    return text;
+}
+
+const char *pending_outcome(const struct envelope *e, char *buf, size_t size)
+{
+    if (!envelope_is_error(e))
+        return "ok";
+    struct span text = error_text(e);
     size_t len = 0;
     while (len < text.len && len + 1 < size && text.at[len] != ':')
         len++;
     snprintf(buf, size, "%.*s", (int)len, len > 0 ? (const char *)text.at : "error");
     return len > 0 ? buf : "error";
+}
+
+bool pending_hands_over(const struct envelope *e)
+{
+    const char *code = error_name(ERGON_E_DRAINING);
+    char whole[128];
+
+    if (!envelope_is_error(e))
+        return false;
+    struct span text = error_text(e);
+    snprintf(whole, sizeof whole, "%s: %s", code, error_meaning(ERGON_E_DRAINING));
+    return span_is(text, code) || span_is(text, whole);
 }

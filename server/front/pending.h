@@ -88,5 +88,8 @@ void pendings_remove(struct pendings *p, struct pending *e);
 /* The outcome of a request by its response: "ok", or the name of the error, which may be in `buf`.
  */
 const char *pending_outcome(const struct envelope *e, char *buf, size_t size);
+/* Does the owner refuse it only because it stops?  DRAINING with another text is about one queue,
+ * or a handler's own: a next owner does not change that. */
+bool pending_hands_over(const struct envelope *e);
 
 #endif

@@ -445,10 +445,7 @@ static void note_closing(struct front *r, const struct envelope *e)
 /* The owner has read it and not done it, since it hands over: the next owner gets it. */
 static bool waits_for_next(struct front *r, struct pending *p, const struct envelope *e)
 {
-    char code[ERROR_NAME_MAX + 1];
-
-    if (!p->bytes || !envelope_is_error(e) ||
-        strcmp(pending_outcome(e, code, sizeof code), error_name(ERGON_E_DRAINING)) != 0)
+    if (!p->bytes || !pending_hands_over(e))
         return false;
     p->begin = PENDING_UNSENT;
     p->since = forward_now(r->forward);

@@ -361,6 +361,17 @@ FRONT_TEST(what_an_owner_that_hands_over_refuses_goes_to_the_next)
     assert_int_equal(stage.rpc.forwarded->unsure, 0);
 }
 
+/* Of one queue, which stays with its owner: the session goes on. */
+FRONT_TEST(a_queue_that_is_drained_is_no_hand_over)
+{
+    open_session("task.submit", "['m', []]");
+    expect_asked("asks 1: 'task.submit' ['m', []]\n");
+    owner_answers(1, "'DRAINING: the queue m is being drained'", "nil");
+    expect_said("1 failed: 'DRAINING: the queue m is being drained'\n");
+    stage_ask(&peer, 2, "task.get", "['t1']");
+    expect_asked("asks 2: 'task.get' ['t1']\n");
+}
+
 FRONT_TEST(an_owner_that_closes_and_does_not_end_is_not_waited_for_longer_than_patience)
 {
     uint8_t closing[64],
