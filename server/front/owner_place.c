@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/url.h"
 
-#define ASK_AGAIN AO_S(1) /* if the name service does not know the owner's name */
+#define ASK_AGAIN AO_S(1) /* while the owner's name is not found, or its address not reached */
 
 struct owner_finder {
     struct cluster_roles roles;
@@ -25,12 +25,16 @@ struct owner_finder {
     struct ao_handle *handles[]; /* references; constant once it has started */
 };
 
+static bool is_same_owner(const struct cluster_view *one, const struct cluster_view *other)
+{
+    return one->epoch == other->epoch && one->role == other->role &&
+           strcmp(one->owner, other->owner) == 0 && strcmp(one->address, other->address) == 0;
+}
+
 bool owner_place_same(const struct owner_place *one, const struct owner_place *other)
 {
-    return one->view.epoch == other->view.epoch && one->view.role == other->view.role &&
-           strcmp(one->view.owner, other->view.owner) == 0 &&
-           strcmp(one->view.address, other->view.address) == 0 &&
-           one->target.count == other->target.count;
+    return is_same_owner(&one->view, &other->view) &&
+           (one->target.count > 0) == (other->target.count > 0);
 }
 
 struct owner_finder *owner_finder_new(const struct cluster_roles *roles, uint32_t loops)
@@ -105,6 +109,16 @@ static void find(struct owner_place *p)
         find_host(p, &url);
 }
 
+/* A name service that fails once it has found the owner's name ends no session to that owner. */
+static void keep_addresses(struct owner_place *next, const struct owner_place *last)
+{
+    if (next->target.count > 0 || last->target.count == 0 ||
+        !is_same_owner(&next->view, &last->view))
+        return;
+    next->target = last->target;
+    next->why[0] = '\0';
+}
+
 void owner_finder_look(struct owner_finder *f)
 {
     struct owner_place *next = calloc(1, sizeof *next);
@@ -114,6 +128,7 @@ void owner_finder_look(struct owner_finder *f)
     f->roles.view(f->roles.cluster, &next->view);
     find(next);
     pthread_mutex_lock(&f->lock);
+    keep_addresses(next, &f->place);
     bool moved = !owner_place_same(&f->place, next);
     next->version = f->place.version + 1;
     f->place = *next;
@@ -125,8 +140,9 @@ void owner_finder_look(struct owner_finder *f)
         ao_post(f->handles[i], AO_POST_MESSAGE);
 }
 
-/* Also returns after ASK_AGAIN while the owner's name is not found, for the name service reports no
- * changes.  False: the thread has to end. */
+/* Also returns after ASK_AGAIN while the owner's name is not found, or this node cannot reach the
+ * owner, which may have another address now: the name service reports no changes.  False: the
+ * thread has to end. */
 static bool await_change(struct owner_finder *f)
 {
     const struct timespec at = clock_spec(clock_after(clock_monotonic(), ASK_AGAIN));
@@ -134,8 +150,8 @@ static bool await_change(struct owner_finder *f)
 
     pthread_mutex_lock(&f->lock);
     while (!f->changed && !f->stops && late != ETIMEDOUT)
-        late = f->place.why[0] ? pthread_cond_timedwait(&f->news, &f->lock, &at)
-                               : pthread_cond_wait(&f->news, &f->lock);
+        late = f->place.why[0] || f->note[0] ? pthread_cond_timedwait(&f->news, &f->lock, &at)
+                                             : pthread_cond_wait(&f->news, &f->lock);
     f->changed = false;
     bool goes_on = !f->stops;
     pthread_mutex_unlock(&f->lock);
@@ -207,6 +223,8 @@ void owner_finder_note(struct owner_finder *f, const char *why)
     pthread_mutex_lock(&f->lock);
     bool is_new = strcmp(note, f->note) != 0;
     memcpy(f->note, note, sizeof note);
+    if (is_new)
+        pthread_cond_signal(&f->news); /* from now on the thread waits otherwise */
     pthread_mutex_unlock(&f->lock);
     if (is_new && f->roles.note)
         f->roles.note(f->roles.cluster, note);

@@ -24,7 +24,7 @@ struct owner_place {
     char why[200];                 /* why there is no address; empty: there is one */
 };
 
-/* Do both name the same owner, so that sessions go on? */
+/* Do both name the same owner, so that sessions go on?  Its addresses may differ. */
 bool owner_place_same(const struct owner_place *one, const struct owner_place *other);
 
 struct owner_finder;
