@@ -26,15 +26,20 @@ static void end(struct cluster *c, enum cluster_end why)
 
 /* ---- the engine is away, and comes back ---- */
 
+/* The next step asks it again. */
 static void on_away(struct cluster *c, enum engine_result result, const char *error)
 {
-    if (strcmp(c->said_trouble, error) != 0)
+    static const char again[] = "; it is tried again";
+    char why[CLUSTER_NOTE_MAX];
+
+    snprintf(why, sizeof why, "%.*s%s", (int)(sizeof why - sizeof again), error, again);
+    if (strcmp(c->said_trouble, why) != 0)
         log_warn(result == ENGINE_AWAY ? "the cluster's database is away"
                                        : "the cluster's database refuses this node",
-                 LOG_STR("why", error));
-    snprintf(c->said_trouble, sizeof c->said_trouble, "%s", error);
+                 LOG_STR("why", why));
+    snprintf(c->said_trouble, sizeof c->said_trouble, "%s", why);
     c->away = true;
-    view_trouble(c, error);
+    view_trouble(c, why);
 }
 
 static void on_answer(struct cluster *c, ao_time now)

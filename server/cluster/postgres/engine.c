@@ -74,7 +74,7 @@ static PGresult *run_last(struct engine *e, const char *sql)
         return r;
     PQclear(r);
     error_say(&e->fault, STORE_AWAY, e->where,
-              "the wait for the standby was cancelled, so it is open what survives; asked again");
+              "the wait for the standby was cancelled, so it is open what survives");
     return NULL;
 }
 

@@ -48,6 +48,13 @@ static void lose(struct postgres_store *s, const struct store_fault *fault)
     wait_to_connect(s);
 }
 
+/* For a writer, which connects again; postgres_open() may have another caller. */
+static void lose_and_retry(struct postgres_store *s, struct store_fault *fault)
+{
+    error_add_retry(fault);
+    lose(s, fault);
+}
+
 static void lost(struct postgres_store *s)
 {
     struct store_fault fault;
@@ -55,7 +62,7 @@ static void lost(struct postgres_store *s)
         fault = s->answer.fault;
     else
         error_of_connection(&fault, s->where, s->link.pg);
-    lose(s, &fault);
+    lose_and_retry(s, &fault);
 }
 
 static bool come_back(struct postgres_store *s, struct store_fault *fault)
@@ -79,7 +86,7 @@ static void connect_if_due(struct postgres_store *s)
     if (s->link.pg || s->fenced || clock_monotonic() < s->retry_at)
         return;
     if (!come_back(s, &fault))
-        lose(s, &fault);
+        lose_and_retry(s, &fault);
 }
 
 /* --- For the writer --- */

@@ -20,16 +20,16 @@ static const struct meaning meanings[] = {
      "no commit waits for a standby; set synchronous_standby_names, or store_replicated: "
      "by-storage"},
     {STATE_ROWS, ERROR_REFUSED, STORE_REFUSED, "a row that was to be changed is not there"},
-    {"08", ERROR_AWAY, STORE_AWAY, "the connection broke; it is made again"},
+    {"08", ERROR_AWAY, STORE_AWAY, "the connection broke"},
     {"25006", ERROR_AWAY, STORE_AWAY,
      "the server is read-only: it was demoted, or it is a standby; name all hosts in the URL "
      "(host1,host2) so that the new primary is found"},
     {"22", ERROR_REFUSED, STORE_REFUSED, "a value that a column cannot hold"},
     {"23", ERROR_REFUSED, STORE_REFUSED, "a row that is there already, or that cannot be"},
     {"54", ERROR_REFUSED, STORE_REFUSED, "a row that is too large"},
-    {"40", ERROR_AGAIN, STORE_AWAY, "another transaction was in the way; it is tried again"},
-    {"55P03", ERROR_AGAIN, STORE_AWAY, "a lock was not given; it is tried again"},
-    {"57014", ERROR_AGAIN, STORE_AWAY, "the statement was cancelled; it is tried again"},
+    {"40", ERROR_AGAIN, STORE_AWAY, "another transaction was in the way"},
+    {"55P03", ERROR_AGAIN, STORE_AWAY, "a lock was not given"},
+    {"57014", ERROR_AGAIN, STORE_AWAY, "the statement was cancelled"},
     {"28P01", ERROR_BROKEN, STORE_IO,
      "the password is wrong or missing; put it into ~/.pgpass, a service file or a passfile= of "
      "the URL, readable by this user alone"},
@@ -58,7 +58,7 @@ static const struct meaning meanings[] = {
 static const struct meaning *meaning_of(const char *state)
 {
     static const struct meaning broke = {"", ERROR_AWAY, STORE_AWAY,
-                                         "the server cannot be reached; it is tried again"},
+                                         "the server cannot be reached"},
                                 other = {"", ERROR_BROKEN, STORE_IO,
                                          "look at the log of the server"};
     if (!state || !*state)
@@ -94,6 +94,15 @@ void error_say(struct store_fault *fault, enum store_error error, const char *wh
     va_start(args, format);
     vsnprintf(fault->text + len, sizeof fault->text - (size_t)len, format, args);
     va_end(args);
+}
+
+void error_add_retry(struct store_fault *fault)
+{
+    static const char text[] = "; it is tried again";
+    size_t len = strlen(fault->text);
+    if (len > sizeof fault->text - sizeof text)
+        len = sizeof fault->text - sizeof text;
+    memcpy(fault->text + len, text, sizeof text);
 }
 
 void error_say_former(struct store_fault *fault, const char *where, uint64_t epoch, uint64_t own)

@@ -36,6 +36,9 @@ void error_of_connection(struct store_fault *fault, const char *where, const PGc
 
 /* STORE_AWAY: the engine's owner has an older epoch than the one that this node has won. */
 void error_say_former(struct store_fault *fault, const char *where, uint64_t epoch, uint64_t own);
+/* The texts of all others promise no retry, since a command that connects once has the same.
+ * A caller that tries again appends that. */
+void error_add_retry(struct store_fault *fault);
 /* Writes "store WHERE: text". */
 void error_say(struct store_fault *fault, enum store_error error, const char *where,
                const char *format, ...) __attribute__((format(printf, 4, 5)));

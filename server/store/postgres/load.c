@@ -440,12 +440,12 @@ static void say_holder(const struct postgres_store *s, struct connection *c,
     PGresult *r = connection_run(c, sql, NULL, clock_monotonic() + LOAD_TIMEOUT, s->where, fault);
     if (r && PQntuples(r) == 1)
         error_say(fault, STORE_AWAY, s->where,
-                  "%s is locked by the session %s (%s); it is tried again until that ends (SELECT "
+                  "%s is locked by the session %s (%s), which has to end (SELECT "
                   "pg_terminate_backend(%s))",
                   PQgetvalue(r, 0, 0), PQgetvalue(r, 0, 1), PQgetvalue(r, 0, 2),
                   PQgetvalue(r, 0, 1));
     else if (r)
-        error_say(fault, STORE_AWAY, s->where, "a table is locked; it is tried again");
+        error_say(fault, STORE_AWAY, s->where, "a table is locked");
     PQclear(r);
 }
 

@@ -57,6 +57,7 @@ void settle_take(struct postgres_store *s)
     }
     if (a->failed) {
         s->fault = a->fault;
+        error_add_retry(&s->fault);
         s->fault.error = STORE_AWAY; /* what was sent has no outcome yet, so it has to wait */
         s->retry_at = clock_monotonic() + s->retry;
         s->over |= error_kind_of(a->state) == ERROR_AWAY;

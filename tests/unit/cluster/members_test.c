@@ -452,7 +452,7 @@ MEMBERS_TEST(looks_that_are_refused_are_said_once)
     fake_rows.refuses_looks = true;
     run_for(AO_S(60));
     cluster_rows(members[0].cluster, rows);
-    assert_string_equal(rows->trouble, "permission denied");
+    assert_string_equal(rows->trouble, "permission denied; it is tried again");
     assert_int_equal(lines, 1);
     fake_rows.refuses_looks = false;
     run_for(AO_S(60));
@@ -558,7 +558,7 @@ MEMBERS_TEST(an_engine_that_is_away_at_the_start_is_waited_for)
     assert_int_equal(role(0), CLUSTER_FRONT);
     struct cluster_rows rows;
     cluster_rows(members[0].cluster, &rows);
-    assert_string_equal(rows.trouble, "connection refused");
+    assert_string_equal(rows.trouble, "connection refused; it is tried again");
     assert_false(rows.known);
     fake_rows.all_away = false;
     run_for(AO_S(3));

@@ -839,6 +839,16 @@ POSTGRES_TEST(an_upgrade_adds_what_is_missing)
 {
     char text[CONTRACT_ERROR] = "";
     contract_sql(w, "ALTER TABLE ergon.lives DROP COLUMN ran_by; DROP TABLE ergon.holds;"
+/* A command that connects once says only what is wrong. */
+POSTGRES_TEST(a_command_promises_no_retry)
+{
+    char text[CONTRACT_ERROR] = "";
+    const char *url = "postgresql:///ergon?host=/nonexistent";
+    assert_int_equal(w->admin->look(url, NULL, NULL, text, sizeof text), -1);
+    assert_non_null(strstr(text, "the server cannot be reached"));
+    assert_null(strstr(text, "again"));
+}
+
                     "ALTER TABLE ergon.owner DROP COLUMN last_fence;"
                     "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_CHECK, NULL, text, sizeof text), 0);
