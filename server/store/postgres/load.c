@@ -449,21 +449,37 @@ static void say_holder(const struct postgres_store *s, struct connection *c,
     PQclear(r);
 }
 
-/* Locks all tables between two other texts.  False: the fault; *held: another session is in the
- * way, and the transaction is over. */
-static bool lock_tables(const struct postgres_store *s, struct connection *c, const char *before,
-                        const char *mode, const char *after, struct store_fault *fault, bool *held)
+/* Each table but ergon.owner, between two other texts. */
+static void add_tables(struct sql *sql, const struct postgres_store *s, const char *before,
+                       const char *after)
+{
+    const struct store_table *const last[] = {&row_database_submissions, &row_options, &row_lives,
+                                              &row_events};
+    for (uint32_t n = 0; n < s->table_count; n++)
+        if (s->tables[n]->one)
+            sql_add(sql, "%sergon.%s%s", before, s->tables[n]->table, after);
+    for (unsigned n = 0; n < sizeof last / sizeof *last; n++)
+        sql_add(sql, "%sergon.%s%s", before, last[n]->table, after);
+}
+
+/* For a look: a transaction that locks all tables as writes do.  For the load: in its transaction,
+ * as reads do; to plan a SELECT locks all indexes of its table, too, which a REINDEX has.  False:
+ * the fault; *held: another session is in the way, and the transaction is over. */
+static bool lock_all(const struct postgres_store *s, struct connection *c, bool loads,
+                     struct store_fault *fault, bool *held)
 {
     char text[SQL_MAX];
     struct sql sql = {.at = text, .room = sizeof text};
     *held = false;
-    sql_add(&sql, "%sSET LOCAL lock_timeout = '" LOCK_PART "'; LOCK TABLE ergon.owner", before);
-    for (uint32_t n = 0; n < s->table_count; n++)
-        if (s->tables[n]->one)
-            sql_add(&sql, ", ergon.%s", s->tables[n]->table);
-    sql_add(&sql, ", ergon.%s, ergon.%s, ergon.%s, ergon.%s IN %s MODE; %s",
-            row_database_submissions.table, row_options.table, row_lives.table, row_events.table,
-            mode, after);
+    sql_add(&sql, "%sSET LOCAL lock_timeout = '" LOCK_PART "'; LOCK TABLE ergon.owner",
+            loads ? "" : "BEGIN; ");
+    add_tables(&sql, s, ", ", "");
+    sql_add(&sql, " IN %s MODE; ", loads ? "ACCESS SHARE" : "ROW EXCLUSIVE");
+    if (loads) {
+        sql_add(&sql, "SELECT FROM ergon.owner LIMIT 0; ");
+        add_tables(&sql, s, "SELECT FROM ", " LIMIT 0; ");
+    }
+    sql_add(&sql, loads ? "SET LOCAL lock_timeout = 0" : "COMMIT");
     if (run_on(s, c, text, fault))
         return true;
     if (!c->pg || fault->error != STORE_AWAY || !run_on(s, c, "ROLLBACK", fault))
@@ -476,7 +492,7 @@ static bool lock_tables(const struct postgres_store *s, struct connection *c, co
 bool load_look_for_locks(struct postgres_store *s, struct store_fault *fault)
 {
     bool held;
-    return lock_tables(s, &s->link, "BEGIN; ", "ROW EXCLUSIVE", "COMMIT", fault, &held);
+    return lock_all(s, &s->link, false, fault, &held);
 }
 
 enum { LOCKED = 2 };
@@ -486,10 +502,12 @@ enum { LOCKED = 2 };
 static int lock_for_load(struct loader *l)
 {
     bool held;
-    if (lock_tables(l->store, &l->c, "", "ACCESS SHARE", "SET LOCAL lock_timeout = 0", l->fault,
-                    &held))
+    if (lock_all(l->store, &l->c, true, l->fault, &held))
         return 1;
-    return held && l->c.pg ? LOCKED : -1;
+    if (!held || !l->c.pg)
+        return -1;
+    error_add_retry(l->fault);
+    return LOCKED;
 }
 
 /* --- The last: options and a life belong to a task, or it has lost its own row --- */

@@ -424,6 +424,21 @@ POSTGRES_TEST(a_look_gives_up_at_a_locked_table)
     assert_int_equal(info.error, STORE_OK);
 }
 
+/* It has locked indexes, and the tables so that they can be read.  No load waits for it long. */
+POSTGRES_TEST(a_load_names_a_reindex_that_is_in_its_way)
+{
+    struct store_reader reader = store_text_reader(&w->rows);
+    PGconn *pg = PQconnectdb(getenv("ERGON_TEST_PG_ADMIN_URL"));
+    PQclear(PQexec(pg, "BEGIN"));
+    PQclear(PQexec(pg, "REINDEX TABLE ergon.lives"));
+    bool more = contract_load(w, &reader);
+    PQfinish(pg);
+    assert_true(more);
+    assert_non_null(strstr(w->error, " is locked by the session "));
+    contract_read(w);
+    assert_string_equal(w->error, "");
+}
+
 /* A former primary that was cut off answers with an older epoch: nobody has deposed this node. */
 POSTGRES_TEST(an_older_epoch_deposes_nobody)
 {
@@ -825,6 +840,16 @@ POSTGRES_TEST(a_role_without_rights_is_told_what_to_do)
     contract_sql(w, "DROP OWNED BY stranger; DROP ROLE stranger");
 }
 
+/* A command that connects once says only what is wrong. */
+POSTGRES_TEST(a_command_promises_no_retry)
+{
+    char text[CONTRACT_ERROR] = "";
+    const char *url = "postgresql:///ergon?host=/nonexistent";
+    assert_int_equal(w->admin->look(url, NULL, NULL, text, sizeof text), -1);
+    assert_non_null(strstr(text, "the server cannot be reached"));
+    assert_null(strstr(text, "again"));
+}
+
 POSTGRES_TEST(a_schema_that_is_there_is_not_made_again)
 {
     char text[CONTRACT_ERROR] = "";
@@ -839,16 +864,6 @@ POSTGRES_TEST(an_upgrade_adds_what_is_missing)
 {
     char text[CONTRACT_ERROR] = "";
     contract_sql(w, "ALTER TABLE ergon.lives DROP COLUMN ran_by; DROP TABLE ergon.holds;"
-/* A command that connects once says only what is wrong. */
-POSTGRES_TEST(a_command_promises_no_retry)
-{
-    char text[CONTRACT_ERROR] = "";
-    const char *url = "postgresql:///ergon?host=/nonexistent";
-    assert_int_equal(w->admin->look(url, NULL, NULL, text, sizeof text), -1);
-    assert_non_null(strstr(text, "the server cannot be reached"));
-    assert_null(strstr(text, "again"));
-}
-
                     "ALTER TABLE ergon.owner DROP COLUMN last_fence;"
                     "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_CHECK, NULL, text, sizeof text), 0);
