@@ -131,7 +131,9 @@ class ClusterTest(unittest.TestCase):
 
     def test_what_is_wrong_with_a_database_is_told(self):
         self.assertIn("is there already", self.ergon("cluster", "init", self.url, status=NOTHING_DONE))
-        self.assertIn("synchronous_standby_names", self.ergon("cluster", "doctor", self.url, status=REMOTE))
+        said = self.ergon("cluster", "doctor", self.url, status=REMOTE)
+        self.assertRegex(said, r"(?m)^bad +synchronous_standby_names = $")
+        self.assertRegex(said, r"(?m)^note +archive_mode = off$")
         stranger = self.start("a", cluster="other")
         self.assertEqual(stranger.wait(), REFUSED)
         self.assertIn("those of the cluster 'test'", stranger.log_text())

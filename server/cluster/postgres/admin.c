@@ -216,6 +216,11 @@ static const struct look {
      "WHEN max(clock_timestamp() - xact_start) > interval '10 minutes' THEN 1 ELSE 0 END "
      "FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid()",
      "a transaction that has been open so long keeps vacuum from removing dead rows"},
+    {"archive_mode",
+     "SELECT current_setting('archive_mode'), "
+     "CASE WHEN current_setting('archive_mode') = 'off' THEN 1 ELSE 0 END",
+     "without one archive of .history files for all servers two of them may begin timelines of one "
+     "number; set archive_mode = on, with archive_command and restore_command"},
     {"replication_slots_inactive",
      "SELECT count(*), CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM pg_replication_slots "
      "WHERE NOT active",
