@@ -278,6 +278,7 @@ void front_serve_here(struct front *r)
         next = TAILQ_NEXT(e, next);
         if (e->begin != PENDING_UNSENT || !e->bytes)
             continue;
+        bool may_be_done = pending_may_be_done(e);
         uint32_t charged = e->len;
         pending_pass_time(e, forward_now(r->forward));
         uint8_t *bytes = e->bytes;
@@ -287,7 +288,7 @@ void front_serve_here(struct front *r)
         struct connection *c = r->client;
         front_settle(r, e, NULL); /* to serve it records its act */
         if (envelope_read(span_of(bytes, len), &message, &why) == ENVELOPE_OK)
-            rpc_serve_kept(r->forward->rpc, c, &message);
+            rpc_serve_kept(r->forward->rpc, c, &message, may_be_done);
         free(bytes);
     }
 }

@@ -53,21 +53,14 @@ void front_settle(struct front *r, struct pending *e, const char *outcome)
     free(e);
 }
 
-static void say_unsure(struct front *r, const char *why, char *buf, size_t size)
-{
-    counter_add(&r->forward->stats.unsure, 1);
-    snprintf(buf, size,
-             "the node that owned the tasks was lost, so this may have been done; since then: %s",
-             why);
-}
-
 void front_answer(struct front *r, struct pending *e, enum ergon_error error, const char *text)
 {
     struct connection *c = r->client;
     char unsure[FRONT_TEXT_MAX + 240];
 
-    if (error_retryable(error) && pending_may_be_done(e)) {
-        say_unsure(r, text, unsure, sizeof unsure);
+    snprintf(unsure, sizeof unsure, "%s", text);
+    if (pending_may_be_done(e) && answer_is_unsure(error, unsure, sizeof unsure)) {
+        counter_add(&r->forward->stats.unsure, 1);
         text = unsure;
         error = ERGON_E_UNSURE;
     }

@@ -1,8 +1,10 @@
 #include "server/rpc/answer.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "proto/encoder.h"
+#include "proto/errors.h"
 
 /* For peers of 2013: the result is rewritten, so it is always copied. */
 static void answer_raw(struct connection *c, struct span msgid, struct span result)
@@ -109,6 +111,21 @@ static void answer_large(struct connection *c, struct span msgid, struct outcome
     else
         conn_send_large(c, outcome->result);
     outcome->block = NULL;
+}
+
+bool answer_is_unsure(enum ergon_error error, char *text, size_t size)
+{
+    static const char begin[] =
+        "the node that owned the tasks was lost, so this may have been done; since then: ";
+    size_t len = strlen(text), room = size - sizeof begin;
+
+    if (!error_retryable(error))
+        return false;
+    len = len < room ? len : room;
+    memmove(text + sizeof begin - 1, text, len);
+    memcpy(text, begin, sizeof begin - 1);
+    text[sizeof begin - 1 + len] = '\0';
+    return true;
 }
 
 void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,

@@ -20,6 +20,11 @@ void answer_packed(struct connection *c, struct span msgid, const struct pack *p
 /* Whole messages that no request asked for, one after the other; shared like the above. */
 void answer_push(struct connection *c, struct blob *messages);
 
+/* Of a request that a lost owner may have done: an error that another try may overcome says nothing
+ * of that.  Such an error becomes UNSURE, and `text` (of `size` bytes) says why, with what it said
+ * before, cut to fit.  False: the error stays. */
+bool answer_is_unsure(enum ergon_error error, char *text, size_t size);
+
 /* `code` NULL: the error's name.  `text` is cut to fit. */
 void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,
                   struct span text);

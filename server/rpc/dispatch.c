@@ -118,11 +118,13 @@ static void dispatch(struct rpc_loop *loop, struct connection *c, const struct e
         rpc_start_call(&rq, m, e->params, AO_NEVER, trace);
 }
 
-void rpc_serve_kept(struct rpc_loop *loop, struct connection *c, const struct envelope *e)
+void rpc_serve_kept(struct rpc_loop *loop, struct connection *c, const struct envelope *e,
+                    bool may_be_done)
 {
     loop->kept = true;
+    loop->may_be_done = may_be_done;
     dispatch(loop, c, e);
-    loop->kept = false;
+    loop->kept = loop->may_be_done = false;
 }
 
 /* Apart, so that a request does not save the registers that this needs. */

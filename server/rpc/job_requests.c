@@ -130,6 +130,8 @@ bool job_request_begin(struct job_request *jr, struct rpc_request *rq,
         return false;
     *jr = (struct job_request){
         .rq = rq, .answer = ANSWER, .op = operation_new(channel_cells(rq->loop->channel), cls)};
+    if (jr->op)
+        jr->op->may_be_done = rq->loop->may_be_done;
     if (begin(jr, rq, specs))
         return true;
     refuse_memory(jr);
@@ -424,6 +426,8 @@ static void answered(void *arg, struct operation *op)
 
     if (op->reply.result.failed && op->reply.error == ERGON_OK)
         op->reply.error = ERGON_E_MEMORY;
+    if (op->may_be_done && answer_is_unsure(op->reply.error, op->reply.text, sizeof op->reply.text))
+        op->reply.error = ERGON_E_UNSURE;
     if (operation_met_own_only(op))
         trail_forget(op->act);
     else

@@ -274,13 +274,15 @@ void rpc_refuse(struct rpc_request *rq, enum ergon_error code, const char *forma
     if (rq->msgid.len == 0 && !log_has(LOG_DEBUG))
         return;
     va_start(args, format);
-    int len = vsnprintf(text, sizeof text, format, args);
+    if (vsnprintf(text, sizeof text, format, args) < 0)
+        text[0] = '\0';
     va_end(args);
-    if (len < 0)
-        len = 0;
+    if (rq->loop->may_be_done && answer_is_unsure(code, text, sizeof text)) {
+        code = ERGON_E_UNSURE;
+        rq->loop->outcome = error_name(code);
+    }
     call_log_refused(rq, code, text);
     if (rq->msgid.len == 0)
         return;
-    size_t size = (size_t)len < sizeof text ? (size_t)len : sizeof text - 1;
-    answer_error(rq->conn, rq->msgid, code, NULL, span_of(text, size));
+    answer_error(rq->conn, rq->msgid, code, NULL, span_text(text));
 }

@@ -129,11 +129,11 @@ struct rpc_loop {
     struct activator *activator;
     struct method *recent; /* that was called last: the next call is likely the same; NULL: none */
     const struct rpc_method
-        *recent_own;     /* likewise, of the server's own: while one is served, it */
-    struct act *act;     /* that is being served: trail.h */
-    const char *outcome; /* of it: "ok", or the name of an error */
-    bool kept;           /* the message that is being served: rpc_serve_kept() */
-    uint32_t censuses;   /* requests that walk through all connections */
+        *recent_own;        /* likewise, of the server's own: while one is served, it */
+    struct act *act;        /* that is being served: trail.h */
+    const char *outcome;    /* of it: "ok", or the name of an error */
+    bool kept, may_be_done; /* the message that is being served: rpc_serve_kept() */
+    uint32_t censuses;      /* requests that walk through all connections */
     /* What conn_may() said last of methods that are not simply all allowed: in a place that both
      * numbers say. */
     struct rpc_verdict {
@@ -154,8 +154,10 @@ struct rpc_forwarded_sum rpc_forwarded(const struct rpc_shared *s);
 struct conn_port rpc_port(struct rpc_loop *loop);
 
 /* Serves a message of this connection that was kept, as if it came now; not within a message of it.
- * What its account has no room for is answered BUSY. */
-void rpc_serve_kept(struct rpc_loop *loop, struct connection *c, const struct envelope *e);
+ * What its account has no room for is answered BUSY.  `may_be_done`: by a lost owner; then refusals
+ * become UNSURE as answer_is_unsure() says. */
+void rpc_serve_kept(struct rpc_loop *loop, struct connection *c, const struct envelope *e,
+                    bool may_be_done);
 
 /* Peers of this loop may be workers, whose tasks come by this worker loop.  Set-up. */
 void rpc_serve_workers(struct rpc_loop *loop, struct worker_loop *worker_loop);

@@ -164,6 +164,7 @@ struct operation {
     struct call call; /* in the connection's list of calls in flight */
     void *loop;
     struct act *act;   /* of the audit log; NULL: none */
+    bool may_be_done;  /* by a lost owner: a refusal may be UNSURE, answer_is_unsure() */
     bool gone;         /* the loop dropped it */
     bool answered;     /* the jobs returned it */
     bool dropped_back; /* the jobs returned its drop */

@@ -604,6 +604,19 @@ FRONT_TEST(what_waits_is_served_here_when_this_node_owns)
     assert_int_equal(connects, 0);
 }
 
+FRONT_TEST(what_a_lost_owner_may_have_done_stays_unsure_when_this_node_refuses_it)
+{
+    open_session("task.submit", "['echo', [5], {'key': 'k'}]");
+    owner_was_asked();
+    lose_owner();
+    jobs_stop(stage.jobs);
+    owns(CLUSTER_OWNER, "b", 2);
+    stage_run();
+    assert_string_equal(stage_said_to(&peer),
+                        "1 failed: 'UNSURE: the node that owned the tasks was lost, so this may "
+                        "have been done; since then: the server is shutting down'\n");
+}
+
 static int losses;
 
 static void note_lost(struct outgoing *s, const char *why)
