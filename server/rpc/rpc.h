@@ -154,8 +154,8 @@ struct rpc_forwarded_sum rpc_forwarded(const struct rpc_shared *s);
 struct conn_port rpc_port(struct rpc_loop *loop);
 
 /* Serves a message of this connection that was kept, as if it came now; not within a message of it.
- * What its account has no room for is answered BUSY.  `may_be_done`: by a lost owner; then refusals
- * become UNSURE as answer_is_unsure() says. */
+ * The answer is BUSY if its account has no room for it.  `may_be_done`: an owner that was lost may
+ * have done it, so refusals become UNSURE as answer_is_unsure() says. */
 void rpc_serve_kept(struct rpc_loop *loop, struct connection *c, const struct envelope *e,
                     bool may_be_done);
 

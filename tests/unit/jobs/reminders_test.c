@@ -327,7 +327,7 @@ KEPT_TEST(a_turn_that_was_not_written_is_run_again)
     assert_int_equal(world_state(w, a), JOB_DELAYED);
 }
 
-/* What the keys of the calls of its turns begin with. */
+/* The keys of the calls of its turns begin with `round`. */
 KEPT_TEST(each_time_calls_anew_and_one_that_is_run_again_behind_a_crash_does_not)
 {
     offer_some(w, DURABLE_FSYNC);

@@ -179,7 +179,7 @@ ACTOR_TEST(a_call_that_was_answered_closes_no_cycle)
     answer(w, b, NULL);
 }
 
-/* What the keys of its calls begin with. */
+/* The keys of its calls begin with this number of its turn. */
 static uint32_t round_of(struct jobs_world *w, uint64_t id)
 {
     assert_true(is_out(w, id));
