@@ -131,11 +131,14 @@ void owner_finder_look(struct owner_finder *f)
     keep_addresses(next, &f->place);
     bool moved = !owner_place_same(&f->place, next);
     next->version = f->place.version + 1;
+    bool forgets = moved && f->note[0]; /* it was about a former owner */
+    if (forgets)
+        f->note[0] = '\0'; /* before anybody can note something of this one */
     f->place = *next;
     pthread_mutex_unlock(&f->lock);
     free(next);
-    if (moved)
-        owner_finder_note(f, ""); /* it was about a former owner */
+    if (forgets && f->roles.note)
+        f->roles.note(f->roles.cluster, "");
     for (uint32_t i = 0; i < f->count; i++)
         ao_post(f->handles[i], AO_POST_MESSAGE);
 }
