@@ -20,35 +20,6 @@ enum {
     CHAIN_BYTES_MOST = 4 << 20 /* of the states that they made */
 };
 
-/* What an actor is behind a write. */
-struct image {
-    struct blob *state;
-    uint64_t version;
-    uint32_t schema;
-};
-
-struct actor_write {
-    struct actor *actor;
-    struct actor_write *next;  /* of a turn: the turn that began behind it */
-    struct job *job;           /* of a turn; NULL: it has ended by itself */
-    struct attempt_turn *turn; /* of a turn */
-    struct image after;        /* of a turn; with a reference */
-    bool in_chain;             /* the next turn may begin before it is on disk */
-    bool has_group;            /* else it only waits for those before it */
-    bool refused;              /* by the store: the end of its message is written without it */
-    bool changes_row;          /* of a turn: the actor's */
-    uint64_t number;           /* of a turn; no two have the same */
-    struct job **sent;         /* by a turn: jobs that are held (journal.h); malloc'ed */
-    uint32_t sent_count;
-    struct withdrawn gone;   /* reminders that a turn forgets */
-    uint32_t gone_rows;      /* of these in the group that is under way */
-    struct actor_act act;    /* of an act; of a turn `stopped` */
-    struct blob *state;      /* a reference: what the row under way points into; NULL */
-    enum store_error failed; /* how its last row came back; STORE_OK: none did */
-    bool under_way;
-    bool unsaved; /* the actor was, when the row was made */
-};
-
 static struct jobs *jobs_of_actor(const struct actor *a)
 {
     return a->type->actors->jobs;
@@ -59,155 +30,18 @@ static struct scheduler *scheduler_of(const struct actor *a)
     return jobs_scheduler(jobs_of_actor(a));
 }
 
-static void write_free(struct actor_write *w)
-{
-    if (!w)
-        return;
-    turn_free(w->turn);
-    free(w->sent);
-    free(w->gone.ids);
-    free(w->act.stopped);
-    blob_unref(w->state);
-    blob_unref(w->after.state);
-    free(w);
-}
+/* --- A turn --- */
 
-/* --- The chain: turns that are not on disk --- */
-
-static struct image committed(const struct actor *a)
-{
-    return (struct image){.state = a->state, .version = a->version, .schema = a->schema};
-}
-
-static struct actor_write *last_turn(const struct actor *a)
-{
-    return a->more ? a->more->last_turn : NULL;
-}
-
-/* As the turn that begins now sees it. */
-static struct image front(const struct actor *a)
-{
-    const struct actor_write *last = last_turn(a);
-    return last ? last->after : committed(a);
-}
-
-static size_t state_size(const struct actor_write *w)
-{
-    return w->after.state ? w->after.state->len : 0;
-}
-
-static void chain_add(struct actor *a, struct actor_write *w)
-{
-    struct actor_more *more = a->more;
-    *(more->turn ? &more->last_turn->next : &more->turn) = w;
-    more->last_turn = w;
-    more->turns++;
-    more->turn_bytes += state_size(w);
-}
-
-static void chain_remove(struct actor *a, struct actor_write *w)
-{
-    struct actor_more *more = a->more;
-    struct actor_write **at = &more->turn, *prev = NULL;
-    for (; *at != w; at = &(*at)->next)
-        prev = *at;
-    *at = w->next;
-    if (more->last_turn == w)
-        more->last_turn = prev;
-    more->turns--;
-    more->turn_bytes -= state_size(w);
-    if (w->job)
-        job_message(w->job)->writes = false;
-}
-
-/* NULL: nothing of it is being written. */
-static struct actor_write *write_of(const struct actor *a, const struct job *job)
-{
-    struct actor_write *w = last_turn(a);
-    if (w && w->job != job)
-        w = job_message(job)->writes || a->more->doomed != STORE_OK ? a->more->turn : NULL;
-    while (w && w->job != job)
-        w = w->next;
-    return w;
-}
-
-/* --- The row --- */
-
-static struct image with_turn(struct image i, const struct turn_changes *c)
+static struct actor_image with_turn(struct actor_image i, const struct turn_changes *c)
 {
     if (c->state)
-        return (struct image){c->state, i.version + 1, c->schema};
+        return (struct actor_image){c->state, i.version + 1, c->schema};
     if (c->drops && i.state)
-        return (struct image){NULL, i.version + 1, 0};
+        return (struct actor_image){NULL, i.version + 1, 0};
     return i;
 }
 
-static struct image image_of(const struct actor *a, const struct actor_write *w)
-{
-    if (w->turn)
-        return w->after;
-    struct image i = committed(a);
-    return w->act.resets ? (struct image){NULL, i.version + 1, 0} : i;
-}
-
-/* Why it is stopped then, and since when. */
-static struct span stop_of(const struct actor *a, const struct actor_write *w, uint64_t *at)
-{
-    const char *stopped = w->act.starts ? NULL : a->more->stopped;
-    *at = a->more->stopped_at;
-    if (w->act.stopped) {
-        stopped = w->act.stopped;
-        *at = table_wall(scheduler_of(a)->table);
-    }
-    return stopped ? span_text(stopped) : (struct span){0};
-}
-
-static struct store_op *row_new(struct actor *a, struct actor_write *w, enum store_kind kind,
-                                write_done *done)
-{
-    uint64_t stopped_at;
-    struct image i = image_of(a, w);
-    struct span stopped = stop_of(a, w, &stopped_at);
-    struct store_op *row = codec_row_new(jobs_of_actor(a), kind, &store_actors, stopped.len, done);
-    if (!row)
-        return NULL;
-    uint8_t *at = (uint8_t *)(row + 1);
-    row->owner = a;
-    *(struct store_actor *)row->row =
-        (struct store_actor){.tenant = a->tenant->name,
-                             .type = a->type->name,
-                             .key = actor_key(a),
-                             .version = i.version,
-                             .schema = i.schema,
-                             .stopped = span_put(stopped, &at),
-                             .stopped_at = stopped.len > 0 ? stopped_at : 0,
-                             .changed_at = table_wall(scheduler_of(a)->table),
-                             .state = i.state ? blob_bytes(i.state) : (struct span){0}};
-    blob_unref(w->state);
-    w->state = i.state ? blob_ref(i.state) : NULL;
-    w->unsaved = a->unsaved;
-    a->unsaved = false;
-    return row;
-}
-
-static void pushed(struct actor_write *w)
-{
-    w->under_way = true;
-    w->failed = STORE_OK;
-}
-
-static void write_back(struct actor *a, struct actor_write *w, enum store_error error)
-{
-    assert(w && w->under_way);
-    w->under_way = false;
-    w->failed = error;
-    if (error != STORE_OK)
-        a->unsaved |= w->unsaved;
-}
-
-/* --- A turn --- */
-
-static bool changes_row(const struct image *i, const struct turn_changes *c)
+static bool changes_row(const struct actor_image *i, const struct turn_changes *c)
 {
     return c->state || (c->drops && i->state) || c->stops;
 }
@@ -220,12 +54,12 @@ static bool is_held(const struct submitted *done)
 
 bool commits_wants(const struct actor *a, const struct turn_changes *c, const struct outbox *sent)
 {
-    struct image i = front(a);
+    struct actor_image i = writes_front(a);
     bool wants = changes_row(&i, c);
     for (uint32_t n = 0; n < sent->count; n++)
         wants |= is_held(&sent->made[n]);
     wants |= sent->gone.count > 0;
-    return (wants && actor_is_durable(a)) || last_turn(a);
+    return (wants && actor_is_durable(a)) || writes_last(a);
 }
 
 static void turn_back(struct jobs *jobs, struct store_op *group);
@@ -238,63 +72,10 @@ static bool has_row(const struct job *job)
 
 static void turn_failed(struct actor *a, struct actor_write *w, enum store_error error);
 
-/* The group of the turn has the outcome. */
-static void member_back(struct jobs *jobs, struct store_op *row)
-{
-    (void)jobs;
-    (void)row;
-}
-
-static bool add_sent(struct actor *a, const struct actor_write *w, struct store_op *group)
-{
-    for (uint32_t i = 0; i < w->sent_count; i++) {
-        struct store_op *row = journal_held_row(jobs_of_actor(a), w->sent[i]);
-        if (!row)
-            return false;
-        codec_group_add(group, row);
-    }
-    return true;
-}
-
-static bool add_row(struct actor *a, struct actor_write *w, struct store_op *group)
-{
-    struct store_op *row = row_new(a, w, STORE_ROW_PUT, member_back);
-    if (row)
-        codec_group_add(group, row);
-    return row != NULL;
-}
-
-/* Its members come back as if they had failed. */
-static void undo_group(struct actor *a, struct store_op *group)
-{
-    for (struct store_op *m = group->group.first; m; m = m->next) {
-        m->error = STORE_MEMORY;
-        codec_member_back(jobs_of_actor(a), m);
-    }
-    codec_write_free(jobs_of_actor(a), group);
-}
-
-/* NULL without memory. */
-static struct store_op *group_new(struct actor *a, struct actor_write *w, write_done *done)
-{
-    struct store_op *group = codec_write_new(jobs_of_actor(a), STORE_GROUP, 0, done);
-    if (!group)
-        return NULL;
-    group->owner = w;
-    group->group.follows = a->more->turn != w;
-    if (!add_sent(a, w, group) || !reminders_write(a, &w->gone, w->job, group, &w->gone_rows) ||
-        (w->changes_row && !add_row(a, w, group))) {
-        undo_group(a, group);
-        return NULL;
-    }
-    pushed(w);
-    return group;
-}
-
 /* By itself: of a step, or of a message without a row. */
 static void push_alone(struct actor *a, struct actor_write *w)
 {
-    struct store_op *group = group_new(a, w, turn_back_alone);
+    struct store_op *group = writes_turn(a, w, turn_back_alone);
     if (group)
         store_push(jobs_store(jobs_of_actor(a)), group);
     else
@@ -326,7 +107,7 @@ static struct actor_write *write_of_turn(struct actor *a, struct job *job,
                                          struct attempt_turn *turn, const struct outbox *sent)
 {
     const struct turn_changes *c = &turn->changes;
-    struct image i = front(a);
+    struct actor_image i = writes_front(a);
     struct actor_write *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
@@ -344,7 +125,7 @@ static struct actor_write *write_of_turn(struct actor *a, struct job *job,
     if ((sent->count == 0 || w->sent) && (!c->stops || w->act.stopped))
         return w;
     w->turn = NULL; /* it stays the message's */
-    write_free(w);
+    writes_free(w);
     return NULL;
 }
 
@@ -374,7 +155,7 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
     hold(a, w, sent);
     detach(m, turn);
     w->has_group = w->changes_row || w->sent_count > 0 || w->gone.count > 0 || has_row(job);
-    chain_add(a, w);
+    writes_add(a, w);
     if (m->is_step) {
         job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else if (moves) {
@@ -395,11 +176,11 @@ static void begin_next(struct actor *a);
 
 enum message_write commits_group(struct actor *a, struct job *job, struct store_op **group)
 {
-    struct actor_write *w = write_of(a, job);
+    struct actor_write *w = writes_of(a, job);
     assert(w);
     if (w->under_way || a->more->act || a->more->doomed != STORE_OK)
         return MESSAGE_WRITE_LATER;
-    *group = group_new(a, w, turn_back);
+    *group = writes_turn(a, w, turn_back);
     if (*group && w->in_chain)
         begin_next(a);
     return *group ? MESSAGE_WRITE : MESSAGE_WRITE_NO_MEMORY;
@@ -407,7 +188,7 @@ enum message_write commits_group(struct actor *a, struct job *job, struct store_
 
 void commits_alone(struct actor *a, struct job *job)
 {
-    struct actor_write *w = write_of(a, job);
+    struct actor_write *w = writes_of(a, job);
     assert(w && !w->under_way);
     if (!a->more->act && a->more->doomed == STORE_OK)
         push_alone(a, w);
@@ -415,18 +196,18 @@ void commits_alone(struct actor *a, struct job *job)
 
 static void turn_ends(struct actor *a, struct actor_write *w)
 {
-    chain_remove(a, w);
-    write_free(w);
+    writes_remove(a, w);
+    writes_free(w);
 }
 
 bool commits_is_of(const struct actor *a, const struct job *job)
 {
-    return write_of(a, job) != NULL;
+    return writes_of(a, job) != NULL;
 }
 
 void commits_leave(struct actor *a, const struct job *job)
 {
-    struct actor_write *w = a->more ? write_of(a, job) : NULL;
+    struct actor_write *w = a->more ? writes_of(a, job) : NULL;
     if (w && w->refused)
         turn_ends(a, w);
     else if (w)
@@ -473,7 +254,7 @@ static void turn_taken(struct actor *a)
     struct turn_changes *c = &w->turn->changes;
     struct job *job = w->job;
     reminders_confirm(a, &w->gone, job);
-    chain_remove(a, w);
+    writes_remove(a, w);
     if (c->stops) {
         actor_stop_as(a, w->act.stopped, table_wall(scheduler_of(a)->table));
         w->act.stopped = NULL;
@@ -489,7 +270,7 @@ static void turn_taken(struct actor *a)
             job_end_saved(scheduler_of(a), job);
     }
     assert(a->version == w->after.version);
-    write_free(w);
+    writes_free(w);
 }
 
 /* --- A turn that could not be written --- */
@@ -703,7 +484,7 @@ bool commits_counts(const struct actor *a, struct job *job, const struct attempt
 {
     struct message *m = job_message(job);
     bool fenced = turn && turn->fenced, last = failed || !turn || is_last(job, &turn->changes);
-    if (m->reads || (!fenced && !(last && last_turn(a))))
+    if (m->reads || (!fenced && !(last && writes_last(a))))
         return true;
     m->settles = true;
     return false;
@@ -712,8 +493,8 @@ bool commits_counts(const struct actor *a, struct job *job, const struct attempt
 struct attempt_turn *commits_turn(const struct actor *a, const struct job *job)
 {
     bool reads = job_message(job)->reads;
-    struct image i = reads ? committed(a) : front(a);
-    const struct actor_write *last = reads ? NULL : last_turn(a);
+    struct actor_image i = reads ? writes_committed(a) : writes_front(a);
+    const struct actor_write *last = reads ? NULL : writes_last(a);
     struct attempt_turn *turn = turn_new(actor_name(a), i.state);
     if (!turn)
         return NULL;
@@ -733,24 +514,14 @@ bool commits_is_on_disk(const struct actor *a, const struct attempt_turn *turn)
 
 /* --- What comes back --- */
 
-/* What it sent, and its own row; the last may be that of its message, which is for the end. */
-static struct store_op *members_back(struct jobs *jobs, struct store_op *group, uint32_t count)
-{
-    struct store_op *m = group->group.first;
-    for (; m && count > 0; m = m->next, count--)
-        codec_member_back(jobs, m);
-    return m;
-}
-
 static void turn_back(struct jobs *jobs, struct store_op *group)
 {
     struct actor_write *w = group->owner;
     struct actor *a = w->actor;
     bool w_in_chain = w->in_chain, dooms = group->error != STORE_OK && w_in_chain;
     a->jobs++; /* it stays meanwhile */
-    struct store_op *rest =
-        members_back(jobs, group, w->sent_count + w->gone_rows + w->changes_row);
-    write_back(a, w, group->error);
+    struct store_op *rest = writes_members_back(jobs, w, group);
+    writes_back(a, w, group->error);
     if (group->error == STORE_OK && w->changes_row)
         counts_wrote(a);
     assert(group->error != STORE_OK || (w == a->more->turn && a->more->doomed == STORE_OK));
@@ -867,7 +638,7 @@ static void act_back(struct jobs *jobs, struct store_op *row)
     struct actor_act *act = &w->act;
     journal_notice(jobs, row);
     a->jobs++;
-    write_back(a, w, row->error);
+    writes_back(a, w, row->error);
     a->more->act = NULL;
     if (row->error != STORE_OK)
         reminders_restore(a, &w->gone);
@@ -885,33 +656,13 @@ static void act_back(struct jobs *jobs, struct store_op *row)
         sync_refuse(act->op, row->error);
     else if (row->error != STORE_OK)
         commits_again(a);
-    write_free(w);
+    writes_free(w);
     if (actor_more(a)) { /* the drop of an actor may have taken it */
         go_on(a);
         commits_resume(a);
     }
     a->jobs--;
     actor_settle(a);
-}
-
-/* Reminders go in the commit in which their actor goes: none comes behind a crash.  NULL without
- * memory. */
-static struct store_op *removal_new(struct actor *a, struct actor_write *w)
-{
-    struct store_op *group = codec_write_new(jobs_of_actor(a), STORE_GROUP, 0, act_back);
-    if (!group)
-        return NULL;
-    group->owner = a;
-    struct store_op *row = row_new(a, w, STORE_ROW_REMOVE, member_back);
-    if (row)
-        codec_group_add(group, row);
-    if (row && reminders_withdraw(a, (struct span){0}, &w->gone) &&
-        reminders_write(a, &w->gone, NULL, group, &w->gone_rows))
-        return group;
-    a->unsaved |= w->unsaved;
-    reminders_restore(a, &w->gone);
-    codec_write_free(jobs_of_actor(a), group);
-    return NULL;
 }
 
 static bool push_act(struct actor *a, const struct actor_act *act)
@@ -921,16 +672,15 @@ static bool push_act(struct actor *a, const struct actor_act *act)
     if (w) {
         w->actor = a;
         w->act = *act;
-        row = act->removes ? removal_new(a, w) : row_new(a, w, STORE_ROW_PUT, act_back);
+        row = writes_act(a, w, act_back);
     }
     if (!row) {
         if (w)
             w->act.stopped = NULL; /* the caller's */
-        write_free(w);
+        writes_free(w);
         return false;
     }
     a->more->act = w;
-    pushed(w);
     store_push(jobs_store(jobs_of_actor(a)), row);
     return true;
 }
@@ -992,8 +742,8 @@ void commits_fini(struct actor_more *more)
 {
     for (struct actor_write *next; more->turn; more->turn = next) {
         next = more->turn->next;
-        write_free(more->turn);
+        writes_free(more->turn);
     }
-    write_free(more->act);
+    writes_free(more->act);
     more->last_turn = more->act = NULL;
 }

@@ -1,4 +1,4 @@
-/* The rows of durable actors: what changes an actor is on disk before anybody sees it.
+/* The writes of durable actors (writes.h): what changes an actor is on disk before anybody sees it.
  *
  * Of one actor at most one write is under way: of a turn (`turn`), or of an operation (`act`); of a
  * type with `pipeline` the writes of several turns are, see below.
@@ -63,6 +63,7 @@
 #define ERGON_JOBS_COMMITS_H
 
 #include "server/jobs/actors/outbox.h"
+#include "server/jobs/actors/writes.h"
 
 /* Would these changes, or what was sent, have to be written before they count? */
 bool commits_wants(const struct actor *a, const struct turn_changes *c, const struct outbox *sent);
@@ -92,17 +93,7 @@ void commits_leave(struct actor *a, const struct job *job);
 /* The actor is dropped: changes that wait are thrown away, and their message is cancelled. */
 void commits_drop(struct actor *a);
 
-/* The row is on disk: the operation changes the actor in memory, and answers. */
-typedef void act_done(struct actor *a, struct operation *op);
-
-struct actor_act {
-    struct operation *op; /* NULL: nobody's; its row is written as the actor is */
-    act_done *done;
-    char *stopped; /* malloc'ed, the act's: why it is stopped then; NULL: as it is */
-    bool starts;   /* it is not stopped then */
-    bool resets;   /* it has no state then */
-    bool removes;  /* its row goes */
-};
+/* --- Operations that change the actor --- */
 
 /* Can an act begin?  False: it waits in `ops`, or was refused, since the store cannot write. */
 bool commits_may_act(struct actor *a, struct operation *op);

@@ -1,0 +1,227 @@
+#include "server/jobs/actors/writes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "server/jobs/accessors.h"
+#include "server/jobs/persist/journal.h"
+#include "server/jobs/sched/scheduler.h"
+
+static struct jobs *jobs_of_actor(const struct actor *a)
+{
+    return a->type->actors->jobs;
+}
+
+void writes_free(struct actor_write *w)
+{
+    if (!w)
+        return;
+    turn_free(w->turn);
+    free(w->sent);
+    free(w->gone.ids);
+    free(w->act.stopped);
+    blob_unref(w->state);
+    blob_unref(w->after.state);
+    free(w);
+}
+
+/* --- The list of turns --- */
+
+static size_t state_size(const struct actor_write *w)
+{
+    return w->after.state ? w->after.state->len : 0;
+}
+
+void writes_add(struct actor *a, struct actor_write *w)
+{
+    struct actor_more *more = a->more;
+    *(more->turn ? &more->last_turn->next : &more->turn) = w;
+    more->last_turn = w;
+    more->turns++;
+    more->turn_bytes += state_size(w);
+}
+
+void writes_remove(struct actor *a, struct actor_write *w)
+{
+    struct actor_more *more = a->more;
+    struct actor_write **at = &more->turn, *prev = NULL;
+    for (; *at != w; at = &(*at)->next)
+        prev = *at;
+    *at = w->next;
+    if (more->last_turn == w)
+        more->last_turn = prev;
+    more->turns--;
+    more->turn_bytes -= state_size(w);
+    if (w->job)
+        job_message(w->job)->writes = false;
+}
+
+struct actor_write *writes_of(const struct actor *a, const struct job *job)
+{
+    struct actor_write *w = writes_last(a);
+    if (w && w->job != job)
+        w = job_message(job)->writes || a->more->doomed != STORE_OK ? a->more->turn : NULL;
+    while (w && w->job != job)
+        w = w->next;
+    return w;
+}
+
+/* --- Rows --- */
+
+static struct actor_image image_of(const struct actor *a, const struct actor_write *w)
+{
+    if (w->turn)
+        return w->after;
+    struct actor_image i = writes_committed(a);
+    return w->act.resets ? (struct actor_image){NULL, i.version + 1, 0} : i;
+}
+
+/* Why it is stopped then, and since when. */
+static struct span stop_of(const struct actor *a, const struct actor_write *w, uint64_t *at)
+{
+    const char *stopped = w->act.starts ? NULL : a->more->stopped;
+    *at = a->more->stopped_at;
+    if (w->act.stopped) {
+        stopped = w->act.stopped;
+        *at = table_wall(jobs_table(jobs_of_actor(a)));
+    }
+    return stopped ? span_text(stopped) : (struct span){0};
+}
+
+static struct store_op *row_new(struct actor *a, struct actor_write *w, enum store_kind kind,
+                                write_done *done)
+{
+    uint64_t stopped_at;
+    struct actor_image i = image_of(a, w);
+    struct span stopped = stop_of(a, w, &stopped_at);
+    struct store_op *row = codec_row_new(jobs_of_actor(a), kind, &store_actors, stopped.len, done);
+    if (!row)
+        return NULL;
+    uint8_t *at = (uint8_t *)(row + 1);
+    row->owner = a;
+    *(struct store_actor *)row->row =
+        (struct store_actor){.tenant = a->tenant->name,
+                             .type = a->type->name,
+                             .key = actor_key(a),
+                             .version = i.version,
+                             .schema = i.schema,
+                             .stopped = span_put(stopped, &at),
+                             .stopped_at = stopped.len > 0 ? stopped_at : 0,
+                             .changed_at = table_wall(jobs_table(jobs_of_actor(a))),
+                             .state = i.state ? blob_bytes(i.state) : (struct span){0}};
+    blob_unref(w->state);
+    w->state = i.state ? blob_ref(i.state) : NULL;
+    w->unsaved = a->unsaved;
+    a->unsaved = false;
+    return row;
+}
+
+static void pushed(struct actor_write *w)
+{
+    w->under_way = true;
+    w->failed = STORE_OK;
+}
+
+/* The group of the turn has the outcome. */
+static void member_back(struct jobs *jobs, struct store_op *row)
+{
+    (void)jobs;
+    (void)row;
+}
+
+/* --- Of a turn --- */
+
+static bool add_sent(struct actor *a, const struct actor_write *w, struct store_op *group)
+{
+    for (uint32_t i = 0; i < w->sent_count; i++) {
+        struct store_op *row = journal_held_row(jobs_of_actor(a), w->sent[i]);
+        if (!row)
+            return false;
+        codec_group_add(group, row);
+    }
+    return true;
+}
+
+static bool add_row(struct actor *a, struct actor_write *w, struct store_op *group)
+{
+    struct store_op *row = row_new(a, w, STORE_ROW_PUT, member_back);
+    if (row)
+        codec_group_add(group, row);
+    return row != NULL;
+}
+
+/* Its members come back as if they had failed. */
+static void undo_group(struct actor *a, struct store_op *group)
+{
+    for (struct store_op *m = group->group.first; m; m = m->next) {
+        m->error = STORE_MEMORY;
+        codec_member_back(jobs_of_actor(a), m);
+    }
+    codec_write_free(jobs_of_actor(a), group);
+}
+
+struct store_op *writes_turn(struct actor *a, struct actor_write *w, write_done *done)
+{
+    struct store_op *group = codec_write_new(jobs_of_actor(a), STORE_GROUP, 0, done);
+    if (!group)
+        return NULL;
+    group->owner = w;
+    group->group.follows = a->more->turn != w;
+    if (!add_sent(a, w, group) || !reminders_write(a, &w->gone, w->job, group, &w->gone_rows) ||
+        (w->changes_row && !add_row(a, w, group))) {
+        undo_group(a, group);
+        return NULL;
+    }
+    pushed(w);
+    return group;
+}
+
+/* --- Of an act --- */
+
+static struct store_op *removal_new(struct actor *a, struct actor_write *w, write_done *done)
+{
+    struct store_op *group = codec_write_new(jobs_of_actor(a), STORE_GROUP, 0, done);
+    if (!group)
+        return NULL;
+    group->owner = a;
+    struct store_op *row = row_new(a, w, STORE_ROW_REMOVE, member_back);
+    if (row)
+        codec_group_add(group, row);
+    if (row && reminders_withdraw(a, (struct span){0}, &w->gone) &&
+        reminders_write(a, &w->gone, NULL, group, &w->gone_rows))
+        return group;
+    a->unsaved |= w->unsaved;
+    reminders_restore(a, &w->gone);
+    codec_write_free(jobs_of_actor(a), group);
+    return NULL;
+}
+
+struct store_op *writes_act(struct actor *a, struct actor_write *w, write_done *done)
+{
+    struct store_op *row =
+        w->act.removes ? removal_new(a, w, done) : row_new(a, w, STORE_ROW_PUT, done);
+    if (row)
+        pushed(w);
+    return row;
+}
+
+/* --- What comes back --- */
+
+void writes_back(struct actor *a, struct actor_write *w, enum store_error error)
+{
+    assert(w && w->under_way);
+    w->under_way = false;
+    w->failed = error;
+    if (error != STORE_OK)
+        a->unsaved |= w->unsaved;
+}
+
+struct store_op *writes_members_back(struct jobs *jobs, const struct actor_write *w,
+                                     struct store_op *group)
+{
+    uint32_t count = w->sent_count + w->gone_rows + w->changes_row;
+    struct store_op *m = group->group.first;
+    for (; m && count > 0; m = m->next, count--)
+        codec_member_back(jobs, m);
+    return m;
+}
