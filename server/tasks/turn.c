@@ -7,13 +7,15 @@
 #include "proto/options.h"
 #include "server/tasks/actor_offer.h"
 
-struct attempt_turn *turn_new(struct span actor, struct blob *state)
+struct attempt_turn *turn_new(struct span actor, struct span state, struct blob *shared)
 {
-    struct attempt_turn *turn = calloc(1, sizeof *turn + actor.len);
+    struct attempt_turn *turn = calloc(1, sizeof *turn + actor.len + (shared ? 0 : state.len));
     if (!turn)
         return NULL;
-    turn->actor = span_of(memcpy(turn + 1, actor.at, actor.len), actor.len);
-    turn->state = state ? blob_ref(state) : NULL;
+    uint8_t *behind = (uint8_t *)(turn + 1);
+    turn->actor = span_put(actor, &behind);
+    turn->state = shared ? state : span_put(state, &behind);
+    turn->shared = shared ? blob_ref(shared) : NULL;
     turn->state_max = ACTOR_STATE_MAX;
     return turn;
 }
@@ -30,7 +32,7 @@ void turn_free(struct attempt_turn *turn)
     if (!turn)
         return;
     turn_drop_changes(turn);
-    blob_unref(turn->state);
+    blob_unref(turn->shared);
     free(turn);
 }
 

@@ -46,7 +46,8 @@ struct attempt_turn {
     bool fenced;               /* the jobs': that could not be written */
     uint32_t round;            /* struct message has it */
     struct span actor;         /* "cart/42", behind the struct */
-    struct blob *state;        /* a reference; NULL: it has none */
+    struct span state;         /* empty: it has none */
+    struct blob *shared;       /* a reference to that; NULL: it is behind the struct, too */
     uint64_t version;
     uint32_t schema;    /* of the state */
     uint32_t writes;    /* the schema of a new state, if nothing else is said */
@@ -55,9 +56,9 @@ struct attempt_turn {
     struct turn_changes changes;
 };
 
-/* With a copy of the name, and a reference to the state, which may be NULL.  NULL without memory.
- */
-struct attempt_turn *turn_new(struct span actor, struct blob *state);
+/* With a copy of the name, and a reference to the blob that has the state; of a state without one,
+ * with a copy.  NULL without memory. */
+struct attempt_turn *turn_new(struct span actor, struct span state, struct blob *shared);
 void turn_free(struct attempt_turn *turn); /* NULL is fine */
 
 /* The changes that were gathered are given up: the turn has failed. */

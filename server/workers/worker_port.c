@@ -88,13 +88,13 @@ static const struct attempt_turn *turn_of(const struct task *t)
 
 static size_t turn_bytes(const struct attempt_turn *turn)
 {
-    return !turn ? 0 : TURN_MAX + (turn->state ? turn->state->len : 0);
+    return !turn ? 0 : TURN_MAX + turn->state.len;
 }
 
 static uint8_t *put_turn(uint8_t *p, const struct attempt *a, const struct attempt_turn *turn)
 {
     char calls[ID_CALLS_SIZE];
-    struct span state = turn->state ? blob_bytes(turn->state) : span_text("\xc0");
+    struct span state = turn->state.len > 0 ? turn->state : span_text("\xc0");
 
     p = put_span(put_text(p, "actor"), turn->actor);
     p = enc_uint(put_text(p, "version"), turn->version);

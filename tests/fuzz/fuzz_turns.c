@@ -87,9 +87,8 @@ static void check_changes(void)
     char error[200];
     uint8_t kind = fuzz_byte();
     struct span changes = scanned(fuzz_rest());
-    struct blob *state = kind & 1 ? blob_copy(span_text("\x05")) : NULL;
-    struct attempt_turn *turn = turn_new(span_text("cart/42"), state);
-    blob_unref(state);
+    struct span state = kind & 1 ? span_text("\x05") : (struct span){0};
+    struct attempt_turn *turn = turn_new(span_text("cart/42"), state, NULL);
     turn->reads = kind & 2;
     turn->state_max = kind & 4 ? STATE_MAX : ACTOR_STATE_MAX;
     if (changes.len > 0 && take(turn, changes, error))
@@ -247,7 +246,7 @@ static void is_as_it_was(void)
     const struct store_actor *row =
         memory_rows_actor(&w.store->rows, span_text(""), span_text("cart"), span_text("safe"));
     if (a && a->residence == ACTOR_HERE)
-        CHECK(a->version == 1 && span_is(blob_bytes(a->state), "\x07"));
+        CHECK(a->version == 1 && span_is(actor_state(a).raw, "\x07"));
     CHECK(!row || (row->version == 1 && span_is(row->state, "\x07")));
 }
 

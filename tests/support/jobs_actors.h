@@ -89,9 +89,9 @@ UNUSED_HERE void has_state(struct jobs_world *w, const char *name, const char *s
     assert_non_null(a);
     assert_int_equal(a->version, version);
     if (state)
-        assert_true(span_is(blob_bytes(a->state), state));
+        assert_true(span_is(actor_state(a).raw, state));
     else
-        assert_null(a->state);
+        assert_int_equal(actor_state(a).raw.len, 0);
 }
 
 #endif

@@ -121,18 +121,16 @@ bool actors_trim(struct actors *actors)
     return true;
 }
 
-/* --- Made and gone --- */
+/* --- Made --- */
 
 static struct actor *make(struct actors *actors, struct actor_type *type, struct tenant *tenant,
                           struct span name)
 {
-    struct actor *a = calloc(1, sizeof *a + name.len);
+    struct actor *a = cells_take(&actors->cells, sizeof *a + name.len);
     if (!a)
         return NULL;
-    a->type = type;
-    a->tenant = tenant;
+    *a = (struct actor){.type = type, .tenant = tenant, .name_len = (uint8_t)name.len};
     a->residence = actor_is_durable(a) ? ACTOR_AWAY : ACTOR_HERE;
-    a->name_len = (uint8_t)name.len;
     memcpy(a->name, name.at, name.len);
     a->by_name.hash = hash_of(actors, tenant->name, name);
     hash_add(&actors->by_name, &a->by_name);
@@ -175,6 +173,47 @@ struct actor *actor_get(struct actors *actors, struct actor_type *type, struct t
     return a;
 }
 
+/* --- The state --- */
+
+/* As it is, where it has the right size. */
+static uint8_t *cell_for(struct actor *a, size_t len)
+{
+    if (a->own_len > 0 && cell_size(a->own_len) == cell_size(len))
+        return a->state.own;
+    return cells_take(&a->type->actors->cells, len);
+}
+
+static void drop_state(struct actor *a)
+{
+    if (a->own_len > 0)
+        cells_give(&a->type->actors->cells, a->state.own, a->own_len);
+    else
+        blob_unref(a->state.shared);
+    a->own_len = 0;
+    a->state.shared = NULL;
+}
+
+void actor_set_state(struct actor *a, struct blob *state, uint32_t schema)
+{
+    size_t len = state ? state->len : 0;
+    uint8_t *own = len > 0 && len <= UINT8_MAX ? cell_for(a, len) : NULL;
+    bool stays = own && a->own_len > 0 && own == a->state.own;
+    if (!stays)
+        drop_state(a);
+    if (own) {
+        memcpy(own, state->at, len);
+        blob_unref(state);
+        a->state.own = own;
+        a->own_len = (uint8_t)len;
+    } else {
+        a->state.shared = state;
+    }
+    a->schema = state ? schema : 0;
+    a->version++;
+}
+
+/* --- Gone --- */
+
 void actor_forget(struct actor *a)
 {
     struct actors *actors = a->type->actors;
@@ -185,8 +224,8 @@ void actor_forget(struct actor *a)
     residents_weigh_nothing(a);
     table_tenant_unref(jobs_table(actors->jobs), a->tenant);
     counter_add(&a->type->count, (uint64_t)-1);
-    blob_unref(a->state);
-    free(a);
+    drop_state(a);
+    cells_give(&actors->cells, a, sizeof *a + a->name_len);
 }
 
 struct actor_more *actor_more(struct actor *a)
@@ -278,14 +317,6 @@ void actor_settle(struct actor *a)
     else if (!a->idle)
         residents_add_idle(a);
     residents_weigh(a);
-}
-
-void actor_set_state(struct actor *a, struct blob *state, uint32_t schema)
-{
-    blob_unref(a->state);
-    a->state = state;
-    a->schema = state ? schema : 0;
-    a->version++;
 }
 
 /* --- Places --- */

@@ -21,6 +21,7 @@
 #ifndef ERGON_JOBS_ACTORS_H
 #define ERGON_JOBS_ACTORS_H
 
+#include "base/cells.h"
 #include "base/slab.h"
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/refusal.h"
@@ -106,23 +107,31 @@ struct actor {
     struct actor_type *type;
     struct tenant *tenant;
     struct actor_more *more; /* NULL: it sleeps, and has no step */
-    struct blob *state;      /* NULL: none */
-    uint64_t version;        /* of the state; 0: it never had one */
-    ao_time since;           /* while `idle` */
-    uint32_t schema;         /* of the state */
-    uint32_t jobs;           /* that name it, and operations that wait at it */
-    uint32_t weighed;        /* bytes for which it counts, as `charge` says */
+    /* See actor_state(). */
+    union {
+        struct blob *shared; /* while own_len is 0; NULL: it has no state */
+        uint8_t *own;        /* a cell */
+    } state;
+    uint64_t version; /* of the state; 0: it never had one */
+    ao_time since;    /* while `idle` */
+    uint32_t schema;  /* of the state */
+    uint32_t jobs;    /* that name it, and operations that wait at it */
+    uint32_t weighed; /* bytes for which it counts, as `charge` says */
     bool idle : 1;
     bool failed : 1;    /* it has an entry in `failures` */
     bool reminded : 1;  /* it has one in `reminders` */
     bool has_row : 1;   /* the store has one */
+    bool unsaved : 1;   /* durable: its row is not as it is */
     uint8_t charge : 2; /* enum actor_charge */
     uint8_t residence;  /* enum actor_residence */
-    bool unsaved;       /* durable: its row is not as it is */
+    uint8_t own_len;    /* of a small state */
     uint8_t name_len;
     uint8_t name[];
 };
 _Static_assert(ACTOR_NAME_MAX <= UINT8_MAX, "name_len");
+_Static_assert(sizeof(struct actor) == 96, "an actor with a short name takes 128 bytes");
+_Static_assert(sizeof(struct actor) + ACTOR_NAME_MAX <= CELL_MOST, "it is in a cell");
+_Static_assert(UINT8_MAX <= CELL_MOST, "so is a state of own_len");
 
 /* A count of the rows of actors, up to the name at which it is: counts.h. */
 struct count_walk {
@@ -152,6 +161,7 @@ struct actors_shown {
 struct actors {
     struct jobs *jobs;
     struct hash_table by_name;
+    struct cells cells;        /* of actors, and of states that are small */
     struct slab mores;         /* of all struct actor_more: each turn takes and gives one */
     struct actor_type **types; /* `type_count` of them, by name; none goes before the jobs do */
     uint32_t type_count;
@@ -183,6 +193,18 @@ static inline struct span actor_name(const struct actor *a)
 static inline bool actor_is_durable(const struct actor *a)
 {
     return a->type->policy.durable != DURABLE_NONE;
+}
+
+struct actor_state {
+    struct span raw;     /* MessagePack; empty: there is none */
+    struct blob *shared; /* has it; NULL: the actor has, until it gets another */
+};
+
+static inline struct actor_state actor_state(const struct actor *a)
+{
+    struct blob *b = a->own_len > 0 ? NULL : a->state.shared;
+    struct span own = span_of(a->state.own, a->own_len);
+    return (struct actor_state){.raw = b ? blob_bytes(b) : own, .shared = b};
 }
 
 /* "42" of "cart/42". */
@@ -224,7 +246,8 @@ void actor_settle(struct actor *a);
 struct actor *actors_next_news(struct actors *actors);
 /* No job names it, and it has no extras: it goes, with its state. */
 void actor_forget(struct actor *a);
-/* Sets its state, a reference that becomes the actor's; NULL: it has none from now on. */
+/* Sets its state, a reference that becomes the actor's; NULL: it has none from now on.  The bytes
+ * of a small one are copied, since a blob takes more, and is another thread's malloc. */
 void actor_set_state(struct actor *a, struct blob *state, uint32_t schema);
 
 /* The message has no place in the mailbox any more. */

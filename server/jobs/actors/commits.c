@@ -35,15 +35,15 @@ static struct scheduler *scheduler_of(const struct actor *a)
 static struct actor_image with_turn(struct actor_image i, const struct turn_changes *c)
 {
     if (c->state)
-        return (struct actor_image){c->state, i.version + 1, c->schema};
-    if (c->drops && i.state)
-        return (struct actor_image){NULL, i.version + 1, 0};
+        return (struct actor_image){{blob_bytes(c->state), c->state}, i.version + 1, c->schema};
+    if (c->drops && i.state.raw.len > 0)
+        return (struct actor_image){.version = i.version + 1};
     return i;
 }
 
 static bool changes_row(const struct actor_image *i, const struct turn_changes *c)
 {
-    return c->state || (c->drops && i->state) || c->stops;
+    return c->state || (c->drops && i->state.raw.len > 0) || c->stops;
 }
 
 /* A new job, of which nobody knows before it is on disk. */
@@ -116,8 +116,8 @@ static struct actor_write *write_of_turn(struct actor *a, struct job *job,
     w->changes_row = changes_row(&i, c);
     /* Behind a chain it is in it, too, though its type has no `pipeline` any more. */
     w->in_chain = (a->type->policy.pipeline || a->more->turn) && !is_last(job, c);
-    if (w->after.state)
-        blob_ref(w->after.state);
+    if (w->after.state.shared) /* else it is the actor's, which changes behind this write only */
+        blob_ref(w->after.state.shared);
     if (sent->count > 0)
         w->sent = calloc(sent->count, sizeof(struct job *));
     if (c->stops)
@@ -421,7 +421,7 @@ static void give_back(struct actor *a)
 
 static void reset(struct actor *a)
 {
-    if (!a->state)
+    if (actor_state(a).raw.len == 0)
         return;
     actor_set_state(a, NULL, 0);
     if (actor_is_durable(a))
@@ -495,7 +495,7 @@ struct attempt_turn *commits_turn(const struct actor *a, const struct job *job)
     bool reads = job_message(job)->reads;
     struct actor_image i = reads ? writes_committed(a) : writes_front(a);
     const struct actor_write *last = reads ? NULL : writes_last(a);
-    struct attempt_turn *turn = turn_new(actor_name(a), i.state);
+    struct attempt_turn *turn = turn_new(actor_name(a), i.state.raw, i.state.shared);
     if (!turn)
         return NULL;
     turn->version = i.version;

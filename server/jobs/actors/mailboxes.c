@@ -100,7 +100,7 @@ static void take_state(struct actor *a, struct turn_changes *c)
 {
     if (c->state)
         actor_set_state(a, c->state, c->schema);
-    else if (c->drops && a->state)
+    else if (c->drops && actor_state(a).raw.len > 0)
         actor_set_state(a, NULL, 0);
     c->state = NULL;
 }

@@ -522,7 +522,7 @@ static void undone(void *arg, struct job *job)
 
 static bool has_room(const struct actor *a, const struct turn_changes *c, struct refusal *why)
 {
-    size_t was = a->state ? a->state->len : 0, now = c->state ? c->state->len : 0;
+    size_t was = actor_state(a).raw.len, now = c->state ? c->state->len : 0;
     if (c->state && !a->has_row && actor_is_durable(a) && !counts_may_add(a, why))
         return false;
     return now <= was || actors_make_room(a->type->actors, a->tenant, now - was, why);

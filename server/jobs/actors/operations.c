@@ -86,12 +86,15 @@ static bool sees_state(const struct operation *op, const struct actor *a)
 static void pack_state(struct pack *p, const struct operation *op, const struct actor *a)
 {
     bool sees = sees_state(op, a);
+    struct actor_state state = actor_state(a);
     pack_str(p, "state");
-    if (a->state && sees)
-        pack_blob(p, a->state);
+    if (sees && state.shared)
+        pack_blob(p, state.shared);
+    else if (sees && state.raw.len > 0)
+        pack_raw(p, state.raw);
     else
         pack_nil(p);
-    pack_key_bool(p, "state_hidden", a->state && !sees);
+    pack_key_bool(p, "state_hidden", state.raw.len > 0 && !sees);
 }
 
 /* Also those whose turn runs, or whose time has come. */
@@ -521,6 +524,7 @@ static bool init(struct jobs *jobs, char *error, size_t size)
         return false;
     actors->jobs = jobs;
     hash_table_init(&actors->by_name);
+    cells_init(&actors->cells);
     slab_init(&actors->mores, sizeof(struct actor_more), SLAB_KEPT);
     hash_table_init(&actors->failures);
     hash_table_init(&actors->reminders);
@@ -548,6 +552,7 @@ static void fini(struct jobs *jobs)
     }
     hash_table_fini(&actors->by_name);
     slab_fini(&actors->mores);
+    cells_fini(&actors->cells);
     failures_fini(actors);
     hash_table_fini(&actors->reminders); /* the jobs have them */
     counts_fini(actors);

@@ -19,9 +19,10 @@ static const struct jobs_limits *limits_of(const struct actors *actors)
 
 static size_t bytes_of(const struct actor *a)
 {
-    enum { HEADER = 16 };
-    return sizeof *a + a->name_len + HEADER + (a->more ? sizeof *a->more + HEADER : 0) +
-           (a->state ? blob_size(a->state) + HEADER : 0);
+    enum { HEADER = 16 /* malloc's */ };
+    const struct blob *shared = actor_state(a).shared;
+    return cell_size(sizeof *a + a->name_len) + cell_size(a->own_len) +
+           (a->more ? sizeof *a->more : 0) + (shared ? blob_size(shared) + HEADER : 0);
 }
 
 static enum actor_charge charge_of(const struct actor *a)

@@ -21,16 +21,11 @@ void writes_free(struct actor_write *w)
     free(w->gone.ids);
     free(w->act.stopped);
     blob_unref(w->state);
-    blob_unref(w->after.state);
+    blob_unref(w->after.state.shared);
     free(w);
 }
 
 /* --- The list of turns --- */
-
-static size_t state_size(const struct actor_write *w)
-{
-    return w->after.state ? w->after.state->len : 0;
-}
 
 void writes_add(struct actor *a, struct actor_write *w)
 {
@@ -38,7 +33,7 @@ void writes_add(struct actor *a, struct actor_write *w)
     *(more->turn ? &more->last_turn->next : &more->turn) = w;
     more->last_turn = w;
     more->turns++;
-    more->turn_bytes += state_size(w);
+    more->turn_bytes += w->after.state.raw.len;
 }
 
 void writes_remove(struct actor *a, struct actor_write *w)
@@ -51,7 +46,7 @@ void writes_remove(struct actor *a, struct actor_write *w)
     if (more->last_turn == w)
         more->last_turn = prev;
     more->turns--;
-    more->turn_bytes -= state_size(w);
+    more->turn_bytes -= w->after.state.raw.len;
     if (w->job)
         job_message(w->job)->writes = false;
 }
@@ -73,7 +68,7 @@ static struct actor_image image_of(const struct actor *a, const struct actor_wri
     if (w->turn)
         return w->after;
     struct actor_image i = writes_committed(a);
-    return w->act.resets ? (struct actor_image){NULL, i.version + 1, 0} : i;
+    return w->act.resets ? (struct actor_image){.version = i.version + 1} : i;
 }
 
 /* Why it is stopped then, and since when. */
@@ -94,7 +89,8 @@ static struct store_op *row_new(struct actor *a, struct actor_write *w, enum sto
     uint64_t stopped_at;
     struct actor_image i = image_of(a, w);
     struct span stopped = stop_of(a, w, &stopped_at);
-    struct store_op *row = codec_row_new(jobs_of_actor(a), kind, &store_actors, stopped.len, done);
+    size_t more = stopped.len + (i.state.shared ? 0 : i.state.raw.len);
+    struct store_op *row = codec_row_new(jobs_of_actor(a), kind, &store_actors, more, done);
     if (!row)
         return NULL;
     uint8_t *at = (uint8_t *)(row + 1);
@@ -108,9 +104,9 @@ static struct store_op *row_new(struct actor *a, struct actor_write *w, enum sto
                              .stopped = span_put(stopped, &at),
                              .stopped_at = stopped.len > 0 ? stopped_at : 0,
                              .changed_at = table_wall(jobs_table(jobs_of_actor(a))),
-                             .state = i.state ? blob_bytes(i.state) : (struct span){0}};
+                             .state = i.state.shared ? i.state.raw : span_put(i.state.raw, &at)};
     blob_unref(w->state);
-    w->state = i.state ? blob_ref(i.state) : NULL;
+    w->state = i.state.shared ? blob_ref(i.state.shared) : NULL;
     w->unsaved = a->unsaved;
     a->unsaved = false;
     return row;

@@ -13,7 +13,7 @@
 
 /* What an actor is behind a write. */
 struct actor_image {
-    struct blob *state;
+    struct actor_state state;
     uint64_t version;
     uint32_t schema;
 };
@@ -36,7 +36,7 @@ struct actor_write {
     struct actor_write *next;  /* of a turn: the turn that began behind it */
     struct job *job;           /* of a turn; NULL: it has ended by itself */
     struct attempt_turn *turn; /* of a turn */
-    struct actor_image after;  /* of a turn; with a reference */
+    struct actor_image after;  /* of a turn; with a reference, if the state is shared */
     bool in_chain;             /* the next turn may begin before it is on disk */
     bool has_group;            /* else it only waits for those before it */
     bool refused;              /* by the store: the end of its message is written without it */
@@ -61,7 +61,7 @@ void writes_free(struct actor_write *w);
 /* As the actor is on disk. */
 static inline struct actor_image writes_committed(const struct actor *a)
 {
-    return (struct actor_image){.state = a->state, .version = a->version, .schema = a->schema};
+    return (struct actor_image){actor_state(a), a->version, a->schema};
 }
 
 /* NULL: there is none. */

@@ -148,8 +148,7 @@ static bool host_turn(struct ergon_task *task, struct ergon_turn *out)
     if (!turn)
         return false;
     out->actor = bytes_of(turn->actor);
-    if (turn->state)
-        out->state = bytes_of(blob_bytes(turn->state));
+    out->state = bytes_of(turn->state);
     out->version = turn->version;
     out->schema = turn->schema;
     return true;

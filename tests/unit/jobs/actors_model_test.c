@@ -301,8 +301,8 @@ static const struct made *began_with(const struct model *m, struct kept_account 
     bool alone = ticks || last->ticked || last->put || last->forgotten;
     assert_int_equal(turn->version, last->version);
     assert_true((m->pipeline && !alone) || a->count == 0);
-    assert_true(last->version > 0 ? span_equal(blob_bytes(turn->state), span_of(last->state, STATE))
-                                  : !turn->state);
+    assert_true(last->version > 0 ? span_equal(turn->state, span_of(last->state, STATE))
+                                  : turn->state.len == 0);
     return last;
 }
 
@@ -364,8 +364,8 @@ static void take_turn(struct model *m, struct world_run *r, bool moves_on)
         began_with(m, a, turn, ticks);
     if (counts && ticks)
         may_come(m, a, made.ticked);
-    if (turn->state)
-        c = decode(blob_bytes(turn->state).at);
+    if (turn->state.len > 0)
+        c = decode(turn->state.at);
     c.has = (uint16_t)(c.has - moves_on + (!moves_on && !ticks));
     c.moves += moves_on;
     c.ticks += ticks;

@@ -42,8 +42,8 @@ static void turn(struct jobs_world *w, uint64_t id)
     static uint8_t raw[STATE] = {0xc5, (STATE - 3) >> 8, (uint8_t)(STATE - 3)};
     struct world_run *r = world_run_of(w, id);
     assert_non_null(r);
-    const struct blob *state = r->run.turn->state;
-    raw[3] = state ? (uint8_t)(blob_bytes(state).at[3] + 1) : 1;
+    struct span state = r->run.turn->state;
+    raw[3] = state.len > 0 ? (uint8_t)(state.at[3] + 1) : 1;
     assert_null(turn_set_state(r->run.turn, span_of(raw, STATE), 1));
     world_finish(r, "\x2a");
     jobs_world_pass(w, AO_MS(5));
@@ -57,6 +57,45 @@ static void add(struct jobs_world *w, const char *type, unsigned n)
     uint64_t id = jobs_world_submit(w, &TELL(name, method));
     jobs_world_pass(w, AO_MS(5));
     turn(w, id);
+}
+
+/* Small ones are the actor's own; each turn sees what the one before has set, in full. */
+static void sizes(struct jobs_world *w, const char *name, const char *method)
+{
+    static const size_t lengths[] = {1, 16, 17, 32, 31, 255, 256, STATE, 256, 255, 2, 1, STATE, 3};
+    uint8_t raw[STATE] = {0};
+    size_t before = 0;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        uint64_t id = jobs_world_submit(w, &TELL(name, method));
+        jobs_world_pass(w, AO_MS(5));
+        struct world_run *r = world_run_of(w, id);
+        assert_true(span_equal(r->run.turn->state, span_of(raw, before)));
+        before = lengths[i];
+        memset(raw, (int)i + 1, before);
+        assert_null(turn_set_state(r->run.turn, span_of(raw, before), 1));
+        world_finish(r, "\x2a");
+        jobs_world_pass(w, AO_MS(5));
+        assert_true(span_equal(actor_state(actor_of(w, name)).raw, span_of(raw, before)));
+        assert_in_range(bytes_of(w), sizeof(struct actor) + before, before + 256);
+    }
+    uint64_t id = jobs_world_submit(w, &TELL(name, method));
+    jobs_world_pass(w, AO_MS(5));
+    assert_null(turn_drop_state(world_run_of(w, id)->run.turn));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_MS(5));
+    has_state(w, name, NULL, sizeof lengths / sizeof *lengths + 1);
+}
+
+KEPT_TEST(a_state_may_be_of_any_size_and_change_it)
+{
+    begin(w, 4 * STATE);
+    sizes(w, "cart/1", "cart.add");
+}
+
+ACTOR_TEST(so_may_one_that_is_in_memory_alone)
+{
+    begin(w, 4 * STATE);
+    sizes(w, "box/1", "box.add");
 }
 
 static void refused(struct jobs_world *w, struct job_spec spec, enum ergon_error error,
@@ -85,7 +124,7 @@ KEPT_TEST(copies_leave_memory_for_others_and_nothing_is_lost)
         char name[32];
         snprintf(name, sizeof name, "cart/%u", n);
         assert_int_equal(actor_of(w, name)->version, 4);
-        assert_int_equal(blob_bytes(actor_of(w, name)->state).at[3], 4);
+        assert_int_equal(actor_state(actor_of(w, name)).raw.at[3], 4);
     }
     assert_int_equal(w->jobs->actors->fixed_bytes, 0);
     stage_balances(w);
@@ -111,7 +150,7 @@ KEPT_TEST(one_that_jobs_name_keeps_its_name_alone)
     for (unsigned n = 2; n < 8; n++)
         add(w, "cart", n);
     assert_int_equal(actor_of(w, "cart/1")->residence, ACTOR_AWAY);
-    assert_null(actor_of(w, "cart/1")->state);
+    assert_int_equal(actor_state(actor_of(w, "cart/1")).raw.len, 0);
     jobs_world_pass(w, AO_S(60));
     turn(w, id);
     assert_int_equal(actor_of(w, "cart/1")->version, 2);

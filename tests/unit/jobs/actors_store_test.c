@@ -148,9 +148,9 @@ static void has_state(struct jobs_world *w, const char *name, const char *state,
     assert_non_null(a);
     assert_int_equal(a->version, version);
     if (state)
-        assert_true(a->state && span_is(blob_bytes(a->state), state));
+        assert_true(span_is(actor_state(a).raw, state));
     else
-        assert_null(a->state);
+        assert_int_equal(actor_state(a).raw.len, 0);
 }
 
 static void has_row(struct jobs_world *w, const char *name, const char *state, uint64_t version)
@@ -177,7 +177,7 @@ KEPT_TEST(a_turn_is_seen_when_it_is_on_disk)
     has_state(w, "cart/1", "\x01", 1);
     has_row(w, "cart/1", "\x01", 1);
     assert_true(is_out(w, b));
-    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x01"));
+    assert_true(span_is(world_run_of(w, b)->run.turn->state, "\x01"));
     answer(w, b, "\x02");
     has_row(w, "cart/1", "\x02", 2);
     jobs_world_pass(w, AO_S(1));
@@ -261,7 +261,7 @@ KEPT_TEST(a_full_disk_fails_a_call_and_its_changes)
     has_state(w, "cart/1", "\x01", 1);
     w->store->error = STORE_OK;
     uint64_t b = out_of(w, "cart.add");
-    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x01"));
+    assert_true(span_is(world_run_of(w, b)->run.turn->state, "\x01"));
     answer(w, b, "\x03");
     stage_says(next, "42");
     has_row(w, "cart/1", "\x03", 2);
@@ -326,7 +326,7 @@ KEPT_TEST(an_actor_is_loaded_by_its_name)
     commit(w);
     assert_true(is_out(w, a));
     const struct attempt_turn *turn = world_run_of(w, a)->run.turn;
-    assert_true(span_is(blob_bytes(turn->state), "\x01"));
+    assert_true(span_is(turn->state, "\x01"));
     assert_int_equal(turn->version, 1);
     answer(w, a, "\x02");
     has_row(w, "cart/1", "\x02", 2);
@@ -346,7 +346,7 @@ KEPT_TEST(readers_and_operations_wait_for_a_load)
     failed(w, none, ERGON_E_NOT_FOUND);
     assert_null(actor_of(w, "cart/none"));
     uint64_t reads = out_of(w, "cart.read");
-    assert_true(span_is(blob_bytes(world_run_of(w, reads)->run.turn->state), "\x01"));
+    assert_true(span_is(world_run_of(w, reads)->run.turn->state, "\x01"));
     answer(w, reads, NULL);
     stage_says(read, "42");
 }
@@ -413,10 +413,10 @@ KEPT_TEST(an_idle_actor_leaves_memory_and_comes_back)
     jobs_world_pass(w, AO_S(400));
     assert_null(actor_of(w, "cart/1"));
     assert_non_null(actor_of(w, "cart/2")); /* its dead letter names it */
-    assert_null(actor_of(w, "cart/2")->state);
+    assert_int_equal(actor_state(actor_of(w, "cart/2")).raw.len, 0);
     uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/2");
-    assert_true(span_is(blob_bytes(world_run_of(w, a)->run.turn->state), "\x01"));
-    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x07"));
+    assert_true(span_is(world_run_of(w, a)->run.turn->state, "\x01"));
+    assert_true(span_is(world_run_of(w, b)->run.turn->state, "\x07"));
     answer(w, a, NULL);
     answer(w, b, NULL);
     has_row(w, "cart/1", "\x01", 1);
@@ -534,7 +534,7 @@ KEPT_TEST(a_drop_throws_away_the_turn_that_waits_for_it)
     failed(w, caller, ERGON_E_CANCELLED);
     assert_null(row_of(w, "cart/1"));
     uint64_t a = tell(w, "cart/1");
-    assert_null(world_run_of(w, a)->run.turn->state);
+    assert_int_equal(world_run_of(w, a)->run.turn->state.len, 0);
     answer(w, a, "\x03");
     has_row(w, "cart/1", "\x03", 1);
     stage_balances(w);
@@ -566,13 +566,13 @@ KEPT_TEST(what_was_not_committed_runs_again)
     commit(w);
     assert_true(is_out(w, a) && !is_out(w, b));
     assert_int_equal(world_run_of(w, a)->run.attempt, 2);
-    assert_null(world_run_of(w, a)->run.turn->state);
+    assert_int_equal(world_run_of(w, a)->run.turn->state.len, 0);
     answer(w, a, "\x01");
     crash(w);
     commit(w);
     assert_null(world_job(w, a));
     assert_true(is_out(w, b));
-    assert_true(span_is(blob_bytes(world_run_of(w, b)->run.turn->state), "\x01"));
+    assert_true(span_is(world_run_of(w, b)->run.turn->state, "\x01"));
     answer(w, b, "\x02");
     has_row(w, "cart/1", "\x02", 2);
     jobs_world_pass(w, AO_S(1));
@@ -664,7 +664,7 @@ KEPT_TEST(stepping_goes_on_after_a_crash)
     commit(w);
     assert_true(world_answered(w, op));
     assert_true(is_out(w, step));
-    assert_true(span_is(blob_bytes(world_run_of(w, step)->run.turn->state), "\x03"));
+    assert_true(span_is(world_run_of(w, step)->run.turn->state, "\x03"));
 }
 
 /* However long the disk is full: it fails no attempt. */
@@ -684,7 +684,7 @@ KEPT_TEST(a_step_that_cannot_be_written_is_written_later)
     jobs_world_pass(w, AO_MS(1100));
     has_row(w, "tick/1", "\x02", 2);
     assert_int_equal(out_of(w, "tick.step"), step);
-    assert_true(span_is(blob_bytes(world_run_of(w, step)->run.turn->state), "\x02"));
+    assert_true(span_is(world_run_of(w, step)->run.turn->state, "\x02"));
     assert_int_equal(world_job(w, step)->failures, 0);
     answer(w, step, "\x03");
     has_row(w, "tick/1", "\x03", 3);
@@ -958,7 +958,7 @@ KEPT_TEST(a_type_that_is_not_durable_any_more_leaves_no_rows)
     jobs_world_crash(w);
     offer_usual(w);
     uint64_t a = tell(w, "cart/1");
-    assert_null(world_run_of(w, a)->run.turn->state);
+    assert_int_equal(world_run_of(w, a)->run.turn->state.len, 0);
 }
 
 /* The server ended before they were removed. */

@@ -106,12 +106,11 @@ static uint32_t number_of(struct span params)
 
 /* --- Accounts --- */
 
-static void ledger_read(struct ledger *a, const struct blob *state)
+static void ledger_read(struct ledger *a, struct span raw)
 {
     *a = (struct ledger){.cents = OPENED};
-    if (!state)
+    if (raw.len == 0)
         return;
-    const struct span raw = blob_bytes(state);
     a->cents = (int16_t)(raw.at[3] << 8 | raw.at[4]);
     a->count = (uint32_t)(raw.len - 5) / 2;
     for (uint32_t i = 0; i < a->count; i++)
@@ -332,7 +331,7 @@ static bool load(struct money *m, uint32_t index, struct ledger *a)
         return false;
     const struct actor *found = actor_of(&m->w, m->names[index]);
     assert_true(op->reply.error == ERGON_OK || op->reply.error == ERGON_E_NOT_FOUND);
-    ledger_read(a, found ? found->state : NULL);
+    ledger_read(a, found ? actor_state(found).raw : (struct span){0});
     return true;
 }
 

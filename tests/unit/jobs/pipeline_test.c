@@ -85,7 +85,7 @@ static void began_with(struct jobs_world *w, uint64_t id, const char *state)
 {
     assert_true(is_out(w, id));
     const struct attempt_turn *turn = world_run_of(w, id)->run.turn;
-    assert_true(state ? turn->state && span_is(blob_bytes(turn->state), state) : !turn->state);
+    assert_true(state ? span_is(turn->state, state) : turn->state.len == 0);
 }
 
 static void said(struct jobs_world *w, struct operation *op, enum ergon_error error)

@@ -6,7 +6,7 @@
 static struct attempt_turn *begin(void)
 {
     struct blob *state = blob_copy(span_text("\x05"));
-    struct attempt_turn *turn = turn_new(span_text("cart/42"), state);
+    struct attempt_turn *turn = turn_new(span_text("cart/42"), blob_bytes(state), state);
     assert_non_null(turn);
     blob_unref(state);
     turn->schema = 2;
@@ -29,7 +29,7 @@ TEST(name_and_state_are_the_turns_own)
     int64_t live = heap_live();
     struct attempt_turn *turn = begin();
     assert_true(span_is(turn->actor, "cart/42"));
-    assert_true(span_is(blob_bytes(turn->state), "\x05"));
+    assert_true(span_is(turn->state, "\x05"));
     turn_free(turn);
     turn_free(NULL);
     assert_int_equal(heap_live(), live);
