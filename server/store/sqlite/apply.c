@@ -61,7 +61,7 @@ static int add_event(struct sqlite_store *s, const struct store_event *event)
 static int put_row(struct sqlite_store *s, const struct store_op *op)
 {
     if (op->table->by_key)
-        return states_put(&s->states, op);
+        return states_put(&s->states, op, s->guards_groups);
     int rc = SQLITE_OK;
     const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
     if (of)
@@ -72,7 +72,7 @@ static int put_row(struct sqlite_store *s, const struct store_op *op)
 static int remove_row(struct sqlite_store *s, const struct store_op *op)
 {
     if (op->table->by_key)
-        return states_put(&s->states, op);
+        return states_put(&s->states, op, s->guards_groups);
     int rc = SQLITE_OK;
     const struct table_statements *of = statements_of(&s->statements, op->table, &rc);
     if (of)
@@ -228,6 +228,21 @@ static int count(struct sqlite_store *s, struct store_audit *audit)
     return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
+/* --- Turns that wait --- */
+
+/* One that is refused makes the others wait for their own: each is written alone then. */
+static int write_turns(struct sqlite_store *s)
+{
+    int rc = states_write(&s->states);
+    return statement_failed_alone(rc) ? APPLY_AGAIN : rc;
+}
+
+static int read_states(struct sqlite_store *s, struct store_op *op)
+{
+    int rc = write_turns(s);
+    return rc == SQLITE_OK ? states_get(&s->states, op) : rc;
+}
+
 /* --- One operation --- */
 
 static int apply(struct sqlite_store *s, struct store_op *op)
@@ -260,7 +275,7 @@ static int apply(struct sqlite_store *s, struct store_op *op)
         return SQLITE_INTERNAL; /* see apply_group() */
     case STORE_ROW_GET:
     case STORE_ROW_PAGE:
-        return states_get(&s->states, op);
+        return read_states(s, op);
     }
     return SQLITE_INTERNAL;
 }
@@ -307,9 +322,10 @@ static int apply_members(struct sqlite_store *s, const struct store_op *group)
     return rc;
 }
 
-static int refuse_group(struct sqlite_store *s, struct store_op *group)
+static int refuse_group(struct sqlite_store *s, struct store_op *group, uint32_t savepoint)
 {
     int rc = statement_run(s->statements.all[STATEMENT_ROLLBACK_TO]);
+    states_undo(&s->states, savepoint);
     if (rc == SQLITE_OK)
         rc = statement_run(s->statements.all[STATEMENT_RELEASE]);
     store_op_end(group, STORE_REFUSED);
@@ -327,11 +343,12 @@ static int apply_group(struct sqlite_store *s, struct store_op *group)
         store_op_end(group, STORE_FOLLOWS);
         return SQLITE_OK;
     }
+    uint32_t savepoint = states_savepoint(&s->states);
     int rc = statement_run(s->statements.all[STATEMENT_SAVEPOINT]);
     if (rc == SQLITE_OK)
         rc = apply_members(s, group);
     if (statement_failed_alone(rc))
-        return refuse_group(s, group);
+        return refuse_group(s, group, savepoint);
     return rc == SQLITE_OK ? statement_run(s->statements.all[STATEMENT_RELEASE]) : rc;
 }
 
@@ -367,5 +384,5 @@ int store_apply(struct sqlite_store *s, uint32_t count)
         for (uint32_t n = from; n < end; n++)
             account(s, s->batch[n]);
     }
-    return rc;
+    return rc == SQLITE_OK ? write_turns(s) : rc;
 }

@@ -19,6 +19,7 @@
 static int roll_back(struct sqlite_store *s)
 {
     bool open = !sqlite3_get_autocommit(s->db);
+    states_undo(&s->states, 0);
     return open ? statement_run(s->statements.all[STATEMENT_ROLLBACK]) : SQLITE_OK;
 }
 
@@ -39,7 +40,11 @@ static int begin(struct sqlite_store *s)
 static int finish(struct sqlite_store *s)
 {
     int rc = store_add_counts(s);
-    return rc == SQLITE_OK ? statement_run(s->statements.all[STATEMENT_COMMIT]) : rc;
+    if (rc == SQLITE_OK)
+        rc = statement_run(s->statements.all[STATEMENT_COMMIT]);
+    if (rc == SQLITE_OK)
+        states_keep(&s->states);
+    return rc;
 }
 
 static void fail(struct sqlite_store *s, int rc)
@@ -54,7 +59,7 @@ static void fail(struct sqlite_store *s, int rc)
 }
 
 /* A savepoint makes SQLite save each page that a group changes, and hardly any group fails: so
- * groups get one in a batch that one of them has failed in. */
+ * groups get one, and turns of actors are written one by one, in a batch that failed otherwise. */
 static int apply_guarded(struct sqlite_store *s, uint32_t count)
 {
     for (uint32_t n = 0; n < count; n++)

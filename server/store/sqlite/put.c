@@ -1,6 +1,4 @@
-/* New tasks that follow one another in a batch are put by one statement a table: it reads them from
- * a table that is only a view of the batch.  A statement for each, with its values bound, costs
- * twice as much, as it finds the end of the tree anew each time. */
+/* New tasks that follow one another in a batch are put by one statement a table (row_view.h). */
 #include <assert.h>
 
 #include "server/store/sqlite/sqlite_parts.h"
@@ -21,140 +19,45 @@ static bool has_options(const struct store_task *task)
 struct put_part {
     enum statement statement;
     const struct store_table *map;
-    const char *verb;   /* of the statement */
-    const char *source; /* the table that it reads */
+    const char *verb; /* of the statement */
     bool (*has)(const struct store_task *task);
 };
 
 /* OR FAIL: the rows before one that is refused stay, and the rest is put from there on.  In the
  * tables behind the first, a row that is there already belongs to no task: it was left behind. */
 static const struct put_part parts[PUT_PARTS] = {
-    {STATEMENT_PUT, &row_submissions, "INSERT OR FAIL", ROW_BATCH "submissions", always},
-    {STATEMENT_PUT_OPTIONS, &row_options, "REPLACE", ROW_BATCH "options", has_options},
-    {STATEMENT_PUT_LIFE, &row_lives, "REPLACE", ROW_BATCH "lives", row_has_life}};
+    {STATEMENT_PUT, &row_submissions, "INSERT OR FAIL", always},
+    {STATEMENT_PUT_OPTIONS, &row_options, "REPLACE", has_options},
+    {STATEMENT_PUT_LIFE, &row_lives, "REPLACE", row_has_life}};
 
-/* --- The batch as a table --- */
+/* --- The batch as tables --- */
 
-struct batch_table {
-    sqlite3_vtab base; /* first */
-    struct sqlite_store *store;
-    const struct put_part *part;
-};
-
-static int table_connect(sqlite3 *db, void *source, int argc, const char *const *argv,
-                         sqlite3_vtab **out, char **error)
+/* The task that the statement is at, or the next that has a row in this table. */
+static const void *row(void *arg)
 {
-    const struct put_source *s = source;
-    char sql[ROW_SQL_MAX];
-    (void)argc;
-    (void)argv;
-    (void)error;
-    row_batch_sql(parts[s->part].map, sql);
-    int rc = sqlite3_declare_vtab(db, sql);
-    struct batch_table *table = rc == SQLITE_OK ? sqlite3_malloc(sizeof *table) : NULL;
-    if (!table)
-        return rc == SQLITE_OK ? SQLITE_NOMEM : rc;
-    *table = (struct batch_table){.store = s->store, .part = &parts[s->part]};
-    *out = &table->base;
-    return SQLITE_OK;
-}
-
-static int table_disconnect(sqlite3_vtab *table)
-{
-    sqlite3_free(table);
-    return SQLITE_OK;
-}
-
-/* The table can be read in one way: from where the statement begins to where it ends. */
-static int table_plan(sqlite3_vtab *table, sqlite3_index_info *info)
-{
-    (void)table;
-    (void)info;
-    return SQLITE_OK;
-}
-
-static const struct batch_table *table_of(const sqlite3_vtab_cursor *cursor)
-{
-    return (const struct batch_table *)cursor->pVtab;
-}
-
-static int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
-{
-    (void)table;
-    *out = sqlite3_malloc(sizeof **out);
-    return *out ? SQLITE_OK : SQLITE_NOMEM;
-}
-
-static int cursor_close(sqlite3_vtab_cursor *cursor)
-{
-    sqlite3_free(cursor);
-    return SQLITE_OK;
-}
-
-/* Goes on to the next task that has a row in this table; the present one counts. */
-static void seek(struct sqlite_store *s, const struct put_part *part)
-{
-    while (s->put_at < s->put_end &&
-           (s->batch[s->put_at]->error != STORE_OK || !part->has(&s->batch[s->put_at]->task)))
+    const struct put_source *source = arg;
+    struct sqlite_store *s = source->store;
+    while (s->put_at < s->put_end && (s->batch[s->put_at]->error != STORE_OK ||
+                                      !parts[source->part].has(&s->batch[s->put_at]->task)))
         s->put_at++;
+    return s->put_at < s->put_end ? &s->batch[s->put_at]->task : NULL;
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *cursor, int plan, const char *text, int argc,
-                         sqlite3_value **argv)
+static void next(void *arg)
 {
-    (void)plan;
-    (void)text;
-    (void)argc;
-    (void)argv;
-    seek(table_of(cursor)->store, table_of(cursor)->part);
-    return SQLITE_OK;
+    ((struct put_source *)arg)->store->put_at++;
 }
-
-static int cursor_next(sqlite3_vtab_cursor *cursor)
-{
-    table_of(cursor)->store->put_at++;
-    seek(table_of(cursor)->store, table_of(cursor)->part);
-    return SQLITE_OK;
-}
-
-static int cursor_eof(sqlite3_vtab_cursor *cursor)
-{
-    const struct sqlite_store *s = table_of(cursor)->store;
-    return s->put_at == s->put_end;
-}
-
-static int cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
-{
-    const struct batch_table *table = table_of(cursor);
-    const struct sqlite_store *s = table->store;
-    row_give(to, table->part->map, (uint32_t)column, &s->batch[s->put_at]->task, &s->names);
-    return SQLITE_OK;
-}
-
-static int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *id)
-{
-    *id = table_of(cursor)->store->put_at;
-    return SQLITE_OK;
-}
-
-static const sqlite3_module batch_module = {.xConnect = table_connect,
-                                            .xBestIndex = table_plan,
-                                            .xDisconnect = table_disconnect,
-                                            .xOpen = cursor_open,
-                                            .xClose = cursor_close,
-                                            .xFilter = cursor_filter,
-                                            .xNext = cursor_next,
-                                            .xEof = cursor_eof,
-                                            .xColumn = cursor_column,
-                                            .xRowid = cursor_rowid};
 
 int put_open(struct sqlite_store *s)
 {
     char sql[ROW_SQL_MAX];
     int rc = SQLITE_OK;
     for (unsigned n = 0; n < PUT_PARTS && rc == SQLITE_OK; n++) {
-        s->sources[n] = (struct put_source){.store = s, .part = n};
-        rc = sqlite3_create_module(s->db, parts[n].source, &batch_module, &s->sources[n]);
+        struct put_source *source = &s->sources[n];
+        *source = (struct put_source){.store = s, .part = n};
+        source->view = (struct row_view){
+            .map = parts[n].map, .names = &s->names, .arg = source, .row = row, .next = next};
+        rc = row_view_make(s->db, &source->view);
         row_put_sql(parts[n].map, parts[n].verb, sql);
         rc = rc != SQLITE_OK ? rc : statement_prepare(&s->statements, parts[n].statement, sql);
     }

@@ -107,6 +107,10 @@ void row_give(sqlite3_context *to, const struct store_table *m, uint32_t column,
     assert(column < m->count);
     const struct store_column *c = &m->columns[column];
     const void *field = (const char *)row + c->at;
+    if (c->key == KEY_PART_OR_EMPTY && row_is_null(c, row)) {
+        sqlite3_result_text(to, "", 0, SQLITE_STATIC);
+        return;
+    }
     switch (c->kind) {
     case COLUMN_U64:
         give_number(to, *(const uint64_t *)field);

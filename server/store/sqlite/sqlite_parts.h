@@ -8,10 +8,12 @@
  *   commit.c       one batch, one commit
  *   apply.c        one operation, or a group of them
  *   states.c       states of actors, appended and folded
+ *   fresh.c        which actors have a state that is not folded
  *   put.c          new tasks, many by one statement; a task removed
  *   statements.c   the statements that are prepared once
  *   row_sqlite.c   structures and rows
  *   row_sql.c      the texts of the statements of these
+ *   row_view.c     structures as a table that a statement reads
  *   checkpoint.c   the log goes into the file, in small steps; how full the disk is
  *   parts_look.c   whether the file and its log are what the store left
  *   schema.c       the tables, and the version of the file
@@ -30,6 +32,7 @@
 #include "server/store/lock.h"
 #include "server/store/sqlite/log_vfs.h"
 #include "server/store/sqlite/row_sqlite.h"
+#include "server/store/sqlite/row_view.h"
 #include "server/store/sqlite/sound.h"
 #include "server/store/sqlite/statements.h"
 #include "server/store/sqlite/states.h"
@@ -43,6 +46,7 @@ struct store_part {
 
 enum { PUT_PARTS = 3 /* tables that a task may have a row in */ };
 struct put_source {
+    struct row_view view;
     struct sqlite_store *store;
     unsigned part;
 };
@@ -62,7 +66,7 @@ struct sqlite_store {
     struct store_batch *done; /* committed, or not, and not taken back yet */
     struct put_source sources[PUT_PARTS];
     uint32_t put_at, put_end; /* of the batch: what a statement that puts tasks reads */
-    bool guards_groups;       /* each group of the batch has a savepoint */
+    bool guards_groups;       /* each group of the batch has a savepoint, and no turn waits */
     bool lost_group;          /* one of them was not written */
     struct store_counts add;  /* of the batch */
     uint64_t last_id;         /* of the batch; 0: none */
@@ -96,7 +100,7 @@ int sqlite_load(struct sqlite_store *s, const struct store_reader *reader, char 
 int store_raise_attempts(struct sqlite_store *s, char *error, size_t size);
 
 /* --- apply.c --- */
-enum { APPLY_AGAIN = -1 }; /* no SQLite code: a group has failed after it changed something */
+enum { APPLY_AGAIN = -1 }; /* no SQLite code: a group, or a turn that waited, has failed */
 /* Applies the first `count` operations of the batch, inside the transaction.  SQLITE_OK, with the
  * outcome of each in its `error`; else the SQLite code that makes the whole batch fail: the
  * transaction is to be rolled back; or APPLY_AGAIN: likewise, and then the batch is to be applied

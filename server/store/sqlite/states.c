@@ -14,6 +14,7 @@ enum {
     FOLD_AT_REST = 1024, /* turns: the store has nothing else to do */
     FOLD_STEP = 256,     /* rows: some milliseconds, which a commit waits for */
     DELETE_STEP = 4096,  /* turns that were folded */
+    WAITING = 1024,      /* turns: room for so many, at first */
     SQL = 2048,
     NAMES = 256
 };
@@ -23,7 +24,7 @@ enum {
 enum {
     APPEND,
     NOTE,
-    GET_FRESH,
+    GET_TURN,
     GET_FOLDED,
     PAGE,
     FOLD, /* until which turn, and the last name; NULL: all rows are in place */
@@ -31,39 +32,43 @@ enum {
     PART, /* the next names */
     PART_PUT,
     PART_REMOVE,
+    PART_ACTORS,
     PART_FORGET,
     PART_END,
     PART_CLEAR,
     PLACED,
     DELETE,
-    END
+    END,
+    LAST_TURNS
 };
-_Static_assert(END + 1 == STATES_STATEMENTS, "each has a place");
+_Static_assert(LAST_TURNS + 1 == STATES_STATEMENTS, "each has a place");
 
 #define KEY   "type, key, tenant"
 #define F_KEY "f.type, f.key, f.tenant"
 
-/* @1: the columns of `actors`; @2: the same, of `t`; @3: the same without blobs. */
+/* @1: the columns of `actors`; @2: the same, of `t`; @3: the same without blobs.  `actor` is a
+ * struct fresh_actor, which turn_of() reads. */
 static const char *const texts[STATES_STATEMENTS] = {
-    [NOTE] = "REPLACE INTO fresh (" KEY ", seq) VALUES (?1, ?2, ?3, ?4)",
-    [GET_FRESH] = "SELECT @2, t.seq, t.gone FROM fresh f LEFT JOIN turns t ON t.seq = f.seq "
-                  "WHERE f.type = ?1 AND f.key = ?2 AND f.tenant = ?3",
+    [NOTE] = "INSERT INTO fresh (" KEY ", actor) VALUES (?1, ?2, ?3, ?4)",
+    [GET_TURN] = "SELECT @2, t.gone FROM turns t WHERE t.seq = ?1",
     [GET_FOLDED] = "SELECT @1 FROM actors WHERE type = ?1 AND key = ?2 AND tenant = ?3",
     [PAGE] = "SELECT @3 FROM (SELECT * FROM (SELECT @1 FROM actors WHERE (" KEY ") >= "
              "(ifnull(?1, ''), ifnull(?2, ''), ifnull(?3, '')) AND NOT EXISTS (SELECT 1 FROM fresh "
              "f WHERE f.type = actors.type AND f.key = actors.key AND f.tenant = actors.tenant) "
              "ORDER BY " KEY " LIMIT ?4) UNION ALL SELECT * FROM (SELECT @2 FROM fresh f CROSS "
-             "JOIN turns t ON t.seq = f.seq WHERE (" F_KEY ") >= (ifnull(?1, ''), ifnull(?2, ''), "
+             "JOIN turns t ON t.seq = turn_of(f.actor) WHERE (" F_KEY
+             ") >= (ifnull(?1, ''), ifnull(?2, ''), "
              "ifnull(?3, '')) AND t.gone IS NULL ORDER BY " F_KEY " LIMIT ?4)) "
              "ORDER BY " KEY " LIMIT ?4",
     [FOLD] = "SELECT until, " KEY " FROM fold",
     [BEGIN] = "UPDATE fold SET until = ?1, type = '', key = '', tenant = ''",
-    [PART] = "INSERT INTO part SELECT " KEY ", seq FROM fresh WHERE (" KEY ") > (?3, ?4, ?5) "
-             "AND seq <= ?1 ORDER BY " KEY " LIMIT ?2",
+    [PART] = "INSERT INTO part SELECT " KEY ", turn_of(actor), actor FROM fresh WHERE (" KEY ") > "
+             "(?3, ?4, ?5) AND turn_of(actor) <= ?1 ORDER BY " KEY " LIMIT ?2",
     [PART_PUT] = "REPLACE INTO actors (@1) SELECT @2 FROM part p CROSS JOIN turns t ON "
                  "t.seq = p.seq WHERE t.gone IS NULL",
     [PART_REMOVE] = "DELETE FROM actors WHERE (" KEY ") IN (SELECT p.type, p.key, p.tenant FROM "
                     "part p CROSS JOIN turns t ON t.seq = p.seq WHERE t.gone IS NOT NULL)",
+    [PART_ACTORS] = "SELECT actor FROM part",
     [PART_FORGET] = "DELETE FROM fresh WHERE (" KEY ") IN (SELECT " KEY " FROM part)",
     [PART_END] = "UPDATE fold SET (" KEY ") = (SELECT " KEY " FROM part ORDER BY rowid DESC "
                  "LIMIT 1)",
@@ -71,16 +76,16 @@ static const char *const texts[STATES_STATEMENTS] = {
     [PLACED] = "UPDATE fold SET type = NULL",
     [DELETE] = "DELETE FROM turns WHERE seq <= ?1 AND "
                "seq < (SELECT min(seq) FROM turns) + ?2",
-    [END] = "UPDATE fold SET until = 0"};
+    [END] = "UPDATE fold SET until = 0",
+    [LAST_TURNS] = "SELECT " KEY ", seq FROM turns ORDER BY seq"};
 
 static const char made[] =
     "PRAGMA temp_store = MEMORY;"
-    "CREATE TEMP TABLE fresh (type TEXT, key TEXT, tenant TEXT, seq INTEGER, PRIMARY KEY (" KEY
+    "CREATE TEMP TABLE fresh (type TEXT, key TEXT, tenant TEXT, actor INTEGER, PRIMARY KEY (" KEY
     ")) WITHOUT ROWID;"
     "CREATE TEMP TABLE fold (until INTEGER, type TEXT, key TEXT, tenant TEXT);"
-    "CREATE TEMP TABLE part (type TEXT, key TEXT, tenant TEXT, seq INTEGER);"
-    "INSERT INTO fold VALUES (0, NULL, NULL, NULL);"
-    "REPLACE INTO fresh SELECT type, key, ifnull(tenant, ''), seq FROM turns ORDER BY seq;";
+    "CREATE TEMP TABLE part (type TEXT, key TEXT, tenant TEXT, seq INTEGER, actor INTEGER);"
+    "INSERT INTO fold VALUES (0, NULL, NULL, NULL);";
 
 static void columns(char text[static NAMES], const char *prefix, bool blobs)
 {
@@ -125,7 +130,7 @@ static int prepare_all(struct states *t)
         if (texts[n])
             expand(sql, texts[n], columns_of);
         else
-            row_insert_sql(&row_turns, "INSERT", sql);
+            row_put_sql(&row_turns, "INSERT", sql);
         rc = prepare(t, n, sql);
     }
     return rc;
@@ -146,13 +151,176 @@ static int read_numbers(struct states *t)
     return rc != SQLITE_OK ? rc : end;
 }
 
+/* --- Which actors have turns --- */
+
+static void turn_of(sqlite3_context *to, int argc, sqlite3_value **argv)
+{
+    assert(argc == 1);
+    const struct fresh_actor *actor =
+        (const struct fresh_actor *)(intptr_t)sqlite3_value_int64(argv[0]);
+    sqlite3_result_int64(to, (sqlite3_int64)actor->seq);
+}
+
+static int note(struct states *t, const struct store_actor *row, struct waiting_turn *turn)
+{
+    bool is_first;
+    struct fresh_actor *actor = fresh_note(&t->fresh, row, turn->seq, &is_first);
+    turn->actor = actor;
+    if (!actor)
+        return SQLITE_NOMEM;
+    actor->slot = t->count;
+    if (!is_first)
+        return SQLITE_OK;
+    int rc = row_bind_key(t->all[NOTE], &store_actors, row, t->names);
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_bind_int64(t->all[NOTE], 4, (sqlite3_int64)(intptr_t)actor);
+    return statement_run(t->all[NOTE]);
+}
+
+static struct span text_of(sqlite3_stmt *st, int column)
+{
+    const void *at = sqlite3_column_text(st, column);
+    return span_of(at, (size_t)sqlite3_column_bytes(st, column));
+}
+
+static int note_all(struct states *t)
+{
+    sqlite3_stmt *st = t->all[LAST_TURNS];
+    int rc = sqlite3_exec(t->db, "BEGIN", NULL, NULL, NULL);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        const struct store_actor row = {
+            .type = text_of(st, 0), .key = text_of(st, 1), .tenant = text_of(st, 2)};
+        struct waiting_turn turn = {.seq = (uint64_t)sqlite3_column_int64(st, 3)};
+        rc = turn.seq > 0 ? note(t, &row, &turn) : SQLITE_OK; /* sqlite_load() refuses the file */
+    }
+    int end = sqlite3_reset(st);
+    fresh_keep(&t->fresh);
+    if (rc == SQLITE_DONE)
+        rc = end == SQLITE_OK ? sqlite3_exec(t->db, "COMMIT", NULL, NULL, NULL) : end;
+    return rc;
+}
+
+/* --- Appended --- */
+
+/* The turn that is being written. */
+static const void *turn_at(void *arg)
+{
+    struct states *t = arg;
+    if (t->at == t->count)
+        return NULL;
+    const struct waiting_turn *w = &t->waiting[t->at];
+    const struct store_actor *row = (const struct store_actor *)w->op->row;
+    bool gone = w->op->kind == STORE_ROW_REMOVE;
+    t->turn = (struct store_turn){.seq = w->seq, .gone = gone};
+    t->turn.actor =
+        gone ? (struct store_actor){.tenant = row->tenant, .type = row->type, .key = row->key}
+             : *row;
+    return &t->turn;
+}
+
+static void turn_next(void *arg)
+{
+    ((struct states *)arg)->at++;
+}
+
+int states_write(struct states *t)
+{
+    if (t->count == 0)
+        return SQLITE_OK;
+    t->at = 0;
+    int rc = statement_run(t->all[APPEND]);
+    t->count = 0;
+    return rc;
+}
+
+static bool make_room(struct states *t)
+{
+    if (t->count < t->room)
+        return true;
+    uint32_t room = t->room ? 2 * t->room : WAITING;
+    struct waiting_turn *waiting = realloc(t->waiting, room * sizeof *waiting);
+    if (!waiting)
+        return false;
+    t->waiting = waiting;
+    t->room = room;
+    return true;
+}
+
+static int add(struct states *t, const struct store_op *op, bool at_once)
+{
+    const struct store_actor *row = (const struct store_actor *)op->row;
+    struct waiting_turn *turn = &t->waiting[t->count];
+    *turn = (struct waiting_turn){.op = op, .seq = t->next++};
+    t->added++;
+    if (!at_once) {
+        int rc = note(t, row, turn);
+        t->count++;
+        return rc;
+    }
+    assert(t->count == 0);
+    t->count = 1;
+    int rc = states_write(t);
+    return rc == SQLITE_OK ? note(t, row, turn) : rc;
+}
+
+/* The one of the same actor that waits. */
+static struct waiting_turn *waits(const struct states *t, const struct store_op *op)
+{
+    const struct fresh_actor *a =
+        t->count > 0 ? fresh_find(&t->fresh, (const struct store_actor *)op->row) : NULL;
+    bool is = a && a->slot < t->count && t->waiting[a->slot].actor == a;
+    return is ? &t->waiting[a->slot] : NULL;
+}
+
+int states_put(struct states *t, const struct store_op *op, bool at_once)
+{
+    struct waiting_turn *before = waits(t, op);
+    if (before) {
+        before->op = op;
+        return SQLITE_OK;
+    }
+    return make_room(t) ? add(t, op, at_once) : SQLITE_NOMEM;
+}
+
+uint32_t states_savepoint(const struct states *t)
+{
+    assert(t->count == 0);
+    return t->fresh.count;
+}
+
+void states_undo(struct states *t, uint32_t savepoint)
+{
+    t->count = 0;
+    fresh_undo(&t->fresh, savepoint);
+}
+
+void states_keep(struct states *t)
+{
+    assert(t->count == 0);
+    fresh_keep(&t->fresh);
+}
+
+/* --- Begin and end --- */
+
 int states_open(struct states *t, sqlite3 *db, const struct row_names *names)
 {
+    uint64_t seed[2];
     *t = (struct states){
         .db = db, .names = names, .fold_step = FOLD_STEP, .delete_step = DELETE_STEP};
-    int rc = sqlite3_exec(db, made, NULL, NULL, NULL);
+    t->view = (struct row_view){
+        .map = &row_turns, .names = names, .arg = t, .row = turn_at, .next = turn_next};
+    sqlite3_randomness(sizeof seed, seed);
+    fresh_init(&t->fresh, seed);
+    int rc = row_view_make(db, &t->view);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(db, "turn_of", 1, SQLITE_UTF8, NULL, turn_of, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db, made, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = prepare_all(t);
+    if (rc == SQLITE_OK)
+        rc = note_all(t);
     return rc == SQLITE_OK ? read_numbers(t) : rc;
 }
 
@@ -160,28 +328,8 @@ void states_close(struct states *t)
 {
     for (int n = 0; n < STATES_STATEMENTS; n++)
         sqlite3_finalize(t->all[n]);
-}
-
-/* --- Appended --- */
-
-int states_put(struct states *t, const struct store_op *op)
-{
-    const struct store_actor *row = (const struct store_actor *)op->row;
-    struct store_turn turn = {.seq = t->next, .gone = op->kind == STORE_ROW_REMOVE};
-    turn.actor =
-        turn.gone ? (struct store_actor){.tenant = row->tenant, .type = row->type, .key = row->key}
-                  : *row;
-    int rc = row_bind(t->all[APPEND], &row_turns, &turn, t->names);
-    if (rc == SQLITE_OK)
-        rc = statement_run(t->all[APPEND]);
-    if (rc == SQLITE_OK)
-        rc = row_bind_key(t->all[NOTE], &store_actors, row, t->names);
-    if (rc != SQLITE_OK)
-        return rc;
-    sqlite3_bind_int64(t->all[NOTE], 4, (sqlite3_int64)turn.seq);
-    t->next++;
-    t->added++;
-    return statement_run(t->all[NOTE]);
+    fresh_fini(&t->fresh);
+    free(t->waiting);
 }
 
 /* --- Read by their names --- */
@@ -224,18 +372,16 @@ static int take(struct store_op *op, const uint8_t *row)
     return SQLITE_OK;
 }
 
-/* Is it where the last turn of the actor says?  SQLITE_DONE: it has none that was not folded. */
-static int get_fresh(struct states *t, struct store_op *op)
+static int get_turn(struct states *t, struct store_op *op, uint64_t seq)
 {
     alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
-    sqlite3_stmt *st = t->all[GET_FRESH];
-    int seq = (int)store_actors.count, rc = row_bind_key(st, &store_actors, op->row, t->names);
-    if (rc != SQLITE_OK || (rc = sqlite3_step(st)) != SQLITE_ROW)
-        return rc;
-    if (sqlite3_column_type(st, seq) == SQLITE_NULL)
-        return SQLITE_CORRUPT;
-    if (sqlite3_column_type(st, seq + 1) != SQLITE_NULL)
-        return SQLITE_OK;
+    sqlite3_stmt *st = t->all[GET_TURN];
+    sqlite3_bind_int64(st, 1, (sqlite3_int64)seq);
+    int rc = sqlite3_step(st);
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    if (sqlite3_column_type(st, (int)store_actors.count) != SQLITE_NULL)
+        return SQLITE_OK; /* it is gone */
     return row_read(st, 0, &store_actors, row, t->names) ? SQLITE_MISMATCH : take(op, row);
 }
 
@@ -251,13 +397,10 @@ static int get_folded(struct states *t, struct store_op *op)
 
 static int get_one(struct states *t, struct store_op *op)
 {
+    const struct fresh_actor *actor = fresh_find(&t->fresh, (const struct store_actor *)op->row);
     op->found = false;
-    int rc = get_fresh(t, op);
-    sqlite3_reset(t->all[GET_FRESH]);
-    if (rc != SQLITE_DONE)
-        return rc;
-    rc = get_folded(t, op);
-    sqlite3_reset(t->all[GET_FOLDED]);
+    int rc = actor ? get_turn(t, op, actor->seq) : get_folded(t, op);
+    sqlite3_reset(t->all[actor ? GET_TURN : GET_FOLDED]);
     return rc;
 }
 
@@ -292,7 +435,7 @@ static int get_page(struct states *t, struct store_op *op)
 
 int states_get(struct states *t, struct store_op *op)
 {
-    assert(op->table == &store_actors);
+    assert(op->table == &store_actors && t->count == 0);
     return op->kind == STORE_ROW_PAGE ? get_page(t, op) : get_one(t, op);
 }
 
@@ -318,6 +461,17 @@ static int run_all(struct states *t, const int *which, uint32_t count)
     return rc;
 }
 
+static int forget_part(struct states *t)
+{
+    sqlite3_stmt *st = t->all[PART_ACTORS];
+    int rc;
+    bool good = true;
+    while (good && (rc = sqlite3_step(st)) == SQLITE_ROW)
+        good = fresh_forget(&t->fresh, (struct fresh_actor *)(intptr_t)sqlite3_column_int64(st, 0));
+    sqlite3_reset(st);
+    return !good ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 static int fold_part(struct states *t, uint64_t until)
 {
     static const int steps[] = {PART_PUT, PART_REMOVE, PART_FORGET, PART_END, PART_CLEAR};
@@ -327,7 +481,8 @@ static int fold_part(struct states *t, uint64_t until)
         return rc;
     if (sqlite3_changes(t->db) == 0)
         return run(t, PLACED, 0); /* no name is left behind the last */
-    return run_all(t, steps, sizeof steps / sizeof *steps);
+    rc = forget_part(t);
+    return rc != SQLITE_OK ? rc : run_all(t, steps, sizeof steps / sizeof *steps);
 }
 
 /* The first go first: a turn that is there is never older than one of its actor that is not. */

@@ -2,9 +2,13 @@
  * where a change of a row of `actors` costs a page of its own.  What was appended goes into
  * `actors` later, in the order of its names, by some rows a commit; then the turns are deleted.
  *
- * Tables in memory tell the number of the last turn of each actor (`fresh`) and how far that is
- * (`fold`).  As they are SQLite's, they are rolled back as the file is.  They are made anew from
- * `turns` at the start; a turn that was folded before, and is still there, is folded again.
+ * A turn waits to be written with the others of its batch, and takes the place of one of its actor
+ * that waits.
+ *
+ * Tables in memory tell which actors have turns, in the order of their names (`fresh`), and how far
+ * the fold is (`fold`).  As they are SQLite's, they are rolled back as the file is.  The number of
+ * the last turn of each is in fresh.h, by which actors are found.  All are made anew from `turns`
+ * at the start; a turn that was folded before, and is still there, is folded again.
  *
  * Thread: the one that has the connection. */
 #ifndef ERGON_STORE_STATES_H
@@ -12,14 +16,26 @@
 
 #include <sqlite3.h>
 
-#include "server/store/rows.h"
+#include "server/store/sqlite/fresh.h"
+#include "server/store/sqlite/row_view.h"
 
-enum { STATES_STATEMENTS = 16 };
+enum { STATES_STATEMENTS = 18 };
+
+struct waiting_turn {
+    const struct store_op *op;
+    uint64_t seq;
+    const struct fresh_actor *actor;
+};
 
 struct states {
     sqlite3 *db; /* borrowed */
     const struct row_names *names;
     sqlite3_stmt *all[STATES_STATEMENTS];
+    struct fresh fresh;
+    struct row_view view;            /* of those that wait */
+    struct waiting_turn *waiting;    /* turns that are not written */
+    uint32_t count, room, at;        /* of these; the one that is being written */
+    struct store_turn turn;          /* that one */
     uint64_t next;                   /* the number of the next turn */
     uint64_t oldest;                 /* about: that of the first that is there; at most `next` */
     uint32_t added;                  /* turns, since the client set it to 0 */
@@ -29,10 +45,23 @@ struct states {
 
 /* An SQLite code; states_close() ends it either way. */
 int states_open(struct states *t, sqlite3 *db, const struct row_names *names);
-void states_close(struct states *t);
+void states_close(struct states *t); /* also of zeros */
 
-/* STORE_ROW_PUT or STORE_ROW_REMOVE of a row of store_actors, in a transaction.  An SQLite code. */
-int states_put(struct states *t, const struct store_op *op);
+/* STORE_ROW_PUT or STORE_ROW_REMOVE of a row of store_actors, in a transaction; it is written at
+ * once, or by states_write(), until when the operation stays.  An SQLite code: it has changed
+ * nothing. */
+int states_put(struct states *t, const struct store_op *op, bool at_once);
+/* Writes all that waits: before anything is read, folded or committed.  An SQLite code: the
+ * transaction is to be rolled back. */
+int states_write(struct states *t);
+
+/* A savepoint of the transaction, for states_undo(). */
+uint32_t states_savepoint(const struct states *t);
+/* The transaction was rolled back to this savepoint; 0: as a whole. */
+void states_undo(struct states *t, uint32_t savepoint);
+/* It was committed. */
+void states_keep(struct states *t);
+
 /* STORE_ROW_GET or STORE_ROW_PAGE.  An SQLite code; SQLITE_MISMATCH: a row that cannot be. */
 int states_get(struct states *t, struct store_op *op);
 

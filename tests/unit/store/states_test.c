@@ -12,10 +12,16 @@
 #include "tests/support/store_client.h"
 #include "tests/support/store_world.h"
 
-enum { ACTORS = 40, KEY = 8, STEPS = 20000, TEXT = 8192 };
+enum { ACTORS = 40, KEY = 8, STEPS = 20000, TEXT = 8192, WAITING = 16 };
 
 struct model {
     uint64_t version[ACTORS]; /* 0: there is none */
+};
+
+/* A turn that waits to be written, and what it points into. */
+struct put {
+    struct store_op op;
+    uint64_t version;
 };
 
 struct world {
@@ -29,6 +35,8 @@ struct world {
     uint64_t random;
     char keys[ACTORS][KEY];
     bool begun, has_savepoint;
+    struct put puts[WAITING];
+    uint32_t put_count, savepoint;
     uint32_t folded, restarts;
 };
 
@@ -78,23 +86,38 @@ static struct store_actor name_of(struct world *w, uint32_t actor)
 static struct store_op op_of(struct world *w, enum store_kind kind, uint32_t actor)
 {
     struct store_op op = {.kind = kind, .table = &store_actors};
-    struct store_actor row = name_of(w, actor);
-    if (kind == STORE_ROW_PUT) {
-        row.version = w->now.version[actor];
-        row.state = span_of(&w->now.version[actor], row.version % 5 ? sizeof row.version : 0);
-    }
+    const struct store_actor row = name_of(w, actor);
     memcpy(op.row, &row, sizeof row);
     return op;
 }
 
+static void write_all(struct world *w)
+{
+    assert_int_equal(states_write(&w->states), SQLITE_OK);
+    w->put_count = 0;
+}
+
+/* Puts the actor as it is now, or removes it. */
+static void put(struct world *w, uint32_t actor, bool at_once)
+{
+    if (at_once || w->put_count == WAITING)
+        write_all(w);
+    struct put *p = &w->puts[w->put_count++];
+    p->version = w->now.version[actor];
+    p->op = op_of(w, p->version > 0 ? STORE_ROW_PUT : STORE_ROW_REMOVE, actor);
+    struct store_actor *row = (struct store_actor *)p->op.row;
+    row->version = p->version;
+    row->state = span_of(&p->version, p->version % 5 ? sizeof p->version : 0);
+    assert_int_equal(states_put(&w->states, &p->op, at_once), SQLITE_OK);
+}
+
 /* --- Steps --- */
 
-static void change(struct world *w, bool put)
+static void change(struct world *w, bool is_put)
 {
     uint32_t actor = chance(&w->random, ACTORS);
-    w->now.version[actor] = put ? ++w->versions : 0;
-    const struct store_op op = op_of(w, put ? STORE_ROW_PUT : STORE_ROW_REMOVE, actor);
-    assert_int_equal(states_put(&w->states, &op), SQLITE_OK);
+    w->now.version[actor] = is_put ? ++w->versions : 0;
+    put(w, actor, w->has_savepoint || chance(&w->random, 8) == 0);
 }
 
 static void read_one(struct world *w, uint32_t actor)
@@ -174,23 +197,33 @@ static void begin(struct world *w)
 static void end(struct world *w)
 {
     bool keep = chance(&w->random, 4) > 0;
+    if (keep || chance(&w->random, 2))
+        write_all(w);
     sql(w, keep ? "COMMIT" : "ROLLBACK");
+    if (keep)
+        states_keep(&w->states);
+    else
+        states_undo(&w->states, 0);
     if (keep)
         w->committed = w->now;
     else
         w->now = w->committed;
+    w->put_count = 0;
     w->begun = false;
 }
 
 static void savepoint(struct world *w)
 {
+    write_all(w);
     if (!w->has_savepoint) {
+        w->savepoint = states_savepoint(&w->states);
         sql(w, "SAVEPOINT g");
         w->at_savepoint = w->now;
     } else if (chance(&w->random, 2)) {
         sql(w, "RELEASE g");
     } else {
         sql(w, "ROLLBACK TO g; RELEASE g");
+        states_undo(&w->states, w->savepoint);
         w->now = w->at_savepoint;
     }
     w->has_savepoint = !w->has_savepoint;
@@ -198,6 +231,7 @@ static void savepoint(struct world *w)
 
 static void fold(struct world *w)
 {
+    write_all(w);
     assert_int_equal(states_fold(&w->states), SQLITE_OK);
     w->folded++;
 }
@@ -216,6 +250,8 @@ static void step(struct world *w)
         restart(w);
     else if (!w->begun && which > 5)
         begin(w);
+    else if (which < 5 && w->put_count > 0)
+        write_all(w);
     else if (which < 4)
         read_one(w, chance(&w->random, ACTORS));
     else if (which == 4)
@@ -268,10 +304,8 @@ STATES_TEST(a_fold_ends)
     begin(w);
     for (uint32_t n = 0; n < ACTORS; n++)
         w->now.version[n] = n + 1;
-    for (uint32_t n = 0; n < 3 * ACTORS; n++) {
-        const struct store_op op = op_of(w, STORE_ROW_PUT, n % ACTORS);
-        assert_int_equal(states_put(&w->states, &op), SQLITE_OK);
-    }
+    for (uint32_t n = 0; n < 3 * ACTORS; n++)
+        put(w, n % ACTORS, true);
     w->states.added = 0;
     assert_false(states_fold_due(&w->states, true));
     uint32_t steps = 0;
@@ -289,6 +323,23 @@ STATES_TEST(a_fold_ends)
     close_states(w);
 }
 
+/* Turns of an actor that wait together are one. */
+STATES_TEST(of_an_actor_one_turn_is_written)
+{
+    open_states(w);
+    begin(w);
+    for (uint32_t n = 0; n < WAITING; n++) {
+        w->now.version[n % 2] = n + 1;
+        put(w, n % 2, false);
+    }
+    write_all(w);
+    assert_int_equal(rows_of(w, "SELECT count(*) FROM turns"), 2);
+    for (uint32_t n = 0; n < ACTORS; n++)
+        read_one(w, n);
+    sql(w, "COMMIT");
+    close_states(w);
+}
+
 /* While a fold goes on there are steps without end for turns that come meanwhile: else they would
  * be more and more. */
 STATES_TEST(a_step_takes_as_many_as_were_added)
@@ -297,8 +348,7 @@ STATES_TEST(a_step_takes_as_many_as_were_added)
     begin(w);
     for (uint32_t n = 0; n < ACTORS; n++) {
         w->now.version[n] = n + 1;
-        const struct store_op op = op_of(w, STORE_ROW_PUT, n);
-        assert_int_equal(states_put(&w->states, &op), SQLITE_OK);
+        put(w, n, true);
     }
     for (uint32_t n = 0; n < 2; n++) /* the first begins */
         assert_int_equal(states_fold(&w->states), SQLITE_OK);

@@ -1,0 +1,49 @@
+/* Actors with turns that are not folded (states.h): the number of the last turn of each, by its
+ * name.  What a transaction changes here is taken back, or kept, as the transaction is.
+ *
+ * Thread: the one that has the connection. */
+#ifndef ERGON_STORE_FRESH_H
+#define ERGON_STORE_FRESH_H
+
+#include "base/hash_table.h"
+#include "server/store/store.h"
+
+struct fresh_actor {
+    struct hash_link link;
+    uint64_t seq;  /* of its last turn; 0: it has none any more */
+    uint32_t slot; /* states.c: of its row among those that wait */
+    uint32_t type_len, key_len, tenant_len;
+    char name[]; /* type, key, tenant */
+};
+
+struct fresh_change {
+    struct fresh_actor *actor;
+    uint64_t before; /* its `seq` */
+    bool is_new;
+};
+
+struct fresh {
+    struct hash_table actors;
+    uint64_t seed[2];
+    struct fresh_change *changes; /* of the transaction */
+    uint32_t count, room;
+};
+
+void fresh_init(struct fresh *f, const uint64_t seed[2]);
+void fresh_fini(struct fresh *f); /* also of zeros */
+
+/* NULL: it has no turn. */
+struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row);
+/* Its last turn is this one.  `is_first`: it had none.  NULL without memory: nothing has changed.
+ */
+struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t seq,
+                               bool *is_first);
+/* It has no turn any more; it stays until fresh_keep().  False without memory. */
+bool fresh_forget(struct fresh *f, struct fresh_actor *actor);
+
+/* Takes back what changed since there were so many `changes`. */
+void fresh_undo(struct fresh *f, uint32_t count);
+/* The transaction has ended well. */
+void fresh_keep(struct fresh *f);
+
+#endif
