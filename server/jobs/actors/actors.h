@@ -172,6 +172,7 @@ struct actors {
     bool started;             /* the store takes writes */
     bool of_modules;          /* modules offer types: these need no rows */
     LIST_HEAD(, actor_more) again;
+    LIST_HEAD(, actor_write) awaiting;                /* what their turns joined: commits.h */
     struct hash_table failures;                       /* of actors: failures.c */
     struct hash_table reminders;                      /* jobs, by their actors: reminders.c */
     struct supervision_report *reports, *last_report; /* that are to be sent to supervisors */

@@ -58,7 +58,7 @@ bool commits_wants(const struct actor *a, const struct turn_changes *c, const st
     bool wants = changes_row(&i, c);
     for (uint32_t n = 0; n < sent->count; n++)
         wants |= is_held(&sent->made[n]);
-    wants |= sent->gone.count > 0;
+    wants |= sent->gone.count > 0 || joined_awaits(&sent->joined);
     return (wants && actor_is_durable(a)) || writes_last(a);
 }
 
@@ -129,11 +129,35 @@ static struct actor_write *write_of_turn(struct actor *a, struct job *job,
     return NULL;
 }
 
-/* The write has what was withdrawn from now on. */
+/* Does the group of this write, or of one before it, have the first row of this job? */
+static bool has_row_of(const struct actor *a, uint64_t id)
+{
+    for (const struct actor_write *w = a->more->turn; w; w = w->next) {
+        if (w->job && w->job->id == id)
+            return true;
+        for (uint32_t i = 0; i < w->sent_count; i++)
+            if (w->sent[i]->id == id)
+                return true;
+    }
+    return false;
+}
+
+static void await_joined(struct actor *a, struct actor_write *w)
+{
+    for (uint32_t i = 0; i < w->joined.count; i++) {
+        struct joined_job *one = &w->joined.jobs[i];
+        one->awaited = one->awaited && !has_row_of(a, one->id);
+    }
+    writes_await(w, joined_awaits(&w->joined));
+}
+
+/* The write has what was withdrawn, and what was joined, from now on. */
 static void hold(struct actor *a, struct actor_write *w, struct outbox *sent)
 {
     w->gone = sent->gone;
     sent->gone = (struct withdrawn){0};
+    w->joined = sent->joined;
+    sent->joined = (struct joined){0};
     for (uint32_t i = 0; i < sent->count; i++)
         if (is_held(&sent->made[i])) {
             journal_hold(jobs_of_actor(a), sent->made[i].job);
@@ -156,6 +180,7 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
     detach(m, turn);
     w->has_group = w->changes_row || w->sent_count > 0 || w->gone.count > 0 || has_row(job);
     writes_add(a, w);
+    await_joined(a, w);
     if (m->is_step) {
         job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
     } else if (moves) {
@@ -167,7 +192,7 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
     }
     if (w->in_chain)
         actor_leave(a, job); /* the next has its turn: commits_resume() */
-    if (w->has_group && !has_row(job) && !a->more->act)
+    if (w->has_group && !has_row(job) && !a->more->act && !w->awaits)
         push_alone(a, w);
     return m->is_step || moves ? MESSAGE_GOES_ON : MESSAGE_ENDS;
 }
@@ -178,7 +203,7 @@ enum message_write commits_group(struct actor *a, struct job *job, struct store_
 {
     struct actor_write *w = writes_of(a, job);
     assert(w);
-    if (w->under_way || a->more->act || a->more->doomed != STORE_OK)
+    if (w->under_way || a->more->act || w->awaits || a->more->doomed != STORE_OK)
         return MESSAGE_WRITE_LATER;
     *group = writes_turn(a, w, turn_back);
     if (*group && w->in_chain)
@@ -190,7 +215,7 @@ void commits_alone(struct actor *a, struct job *job)
 {
     struct actor_write *w = writes_of(a, job);
     assert(w && !w->under_way);
-    if (!a->more->act && a->more->doomed == STORE_OK)
+    if (!a->more->act && !w->awaits && a->more->doomed == STORE_OK)
         push_alone(a, w);
 }
 
@@ -198,11 +223,6 @@ static void turn_ends(struct actor *a, struct actor_write *w)
 {
     writes_remove(a, w);
     writes_free(w);
-}
-
-bool commits_is_of(const struct actor *a, const struct job *job)
-{
-    return writes_of(a, job) != NULL;
 }
 
 void commits_leave(struct actor *a, const struct job *job)
@@ -221,6 +241,9 @@ static void let_go(struct actor *a, struct actor_write *w, enum store_error erro
     for (uint32_t i = 0; i < w->sent_count; i++)
         journal_let_go(jobs_of_actor(a), w->sent[i], error);
     w->sent_count = 0;
+    joined_leave(jobs_of_actor(a), &w->joined);
+    if (!LIST_EMPTY(&a->type->actors->awaiting)) /* others may have joined it */
+        jobs_activate(jobs_of_actor(a));
 }
 
 /* A write of this actor is over: the next may begin. */
@@ -231,7 +254,7 @@ static void go_on(struct actor *a)
         commits_serve(a);
         return;
     }
-    if (w->under_way || !w->has_group || a->more->act)
+    if (w->under_way || !w->has_group || w->awaits || a->more->act)
         return;
     if (w->job && has_row(w->job))
         journal_write(jobs_of_actor(a), w->job);
@@ -375,10 +398,13 @@ static void doom(struct actor *a, enum store_error error)
     }
 }
 
-/* Its head has begun (see out_holds()), or its end is being written. */
+/* Its head has begun (see out_holds()), or its end is being written, which is not that of a turn.
+ */
 static bool head_holds(const struct actor *a)
 {
     const struct job *head = a->more->head;
+    if (a->more->turn && a->more->turn->job == head)
+        return false;
     return head && (!job_is_open(head) || head->attempt_task ||
                     job_state_runs((enum job_state)head->state));
 }
@@ -400,13 +426,14 @@ static void give_back(struct actor *a)
     struct actor_write *next;
     for (struct actor_write *w = more->turn; w; w = next) {
         next = w->next;
-        if (!w->job || !has_row(w->job))
+        if (!w->job || !has_row(w->job) || !job_is(w->job, JOB_ENDING))
             call_failed(a, w, error);
     }
     for (struct actor_write *w; (w = more->turn);) {
         struct job *job = w->job;
         let_go(a, w, error);
         turn_ends(a, w);
+        actor_leave(a, job);
         job_reopen(scheduler_of(a), job, "what it changed could not be written");
         job_list_push(&undone, job);
     }
@@ -431,7 +458,7 @@ static void reset(struct actor *a)
 static void chain_settle(struct actor *a)
 {
     struct actor_more *more = a->more;
-    while (more->doomed == STORE_OK && more->turn && !more->turn->has_group)
+    while (more->doomed == STORE_OK && more->turn && !more->turn->has_group && !more->turn->awaits)
         turn_taken(a);
     if (more->doomed != STORE_OK && !is_out(a))
         give_back(a);
@@ -445,9 +472,9 @@ static bool is_open(const struct actor *a)
 {
     const struct actor_more *more = a->more;
     const struct actor_write *last = more->last_turn;
-    return last->in_chain && (last->under_way || !last->has_group) && !last->turn->changes.stops &&
-           !more->act && !more->ops && !more->resets && more->turns < CHAIN_MOST &&
-           more->turn_bytes < CHAIN_BYTES_MOST;
+    return last->in_chain && (last->under_way || !last->has_group) && !last->awaits &&
+           !last->turn->changes.stops && !more->act && !more->ops && !more->resets &&
+           more->turns < CHAIN_MOST && more->turn_bytes < CHAIN_BYTES_MOST;
 }
 
 bool commits_may_begin(const struct actor *a, const struct job *job, enum job_reason *reason)
@@ -548,6 +575,59 @@ static void turn_back_alone(struct jobs *jobs, struct store_op *group)
     turn_back(jobs, group);
 }
 
+/* --- What turns joined --- */
+
+/* Its turn has failed before its row was pushed. */
+static void write_without(struct actor *a, struct job *job)
+{
+    if (!job || !has_row(job))
+        return;
+    job_message(job)->refused = false;
+    journal_write(jobs_of_actor(a), job);
+}
+
+/* It is the only write of its actor. */
+static void joined_lost(struct actor *a, struct actor_write *w, enum store_error error)
+{
+    struct job *job = w->job;
+    writes_await(w, false);
+    if (error != STORE_REFUSED || w->in_chain)
+        doom(a, error);
+    if (error == STORE_REFUSED) { /* it would be so again */
+        turn_failed(a, w, error);
+        write_without(a, job);
+    }
+    if (a->more)
+        chain_settle(a);
+    if (a->more)
+        commits_serve(a);
+    commits_resume(a);
+}
+
+static void joined_came(struct actor *a, struct actor_write *w)
+{
+    writes_await(w, false);
+    go_on(a);
+    commits_resume(a);
+}
+
+void commits_look(struct actors *actors)
+{
+    struct actor_write *next;
+    for (struct actor_write *w = LIST_FIRST(&actors->awaiting); w; w = next) {
+        struct actor *a = w->actor;
+        enum store_error error = joined_look(actors->jobs, &w->joined);
+        next = LIST_NEXT(w, by_awaits);
+        a->jobs++; /* it stays meanwhile */
+        if (error == STORE_OK && !joined_awaits(&w->joined))
+            joined_came(a, w);
+        else if (error != STORE_OK && a->more->turn == w) /* else those before it are not back */
+            joined_lost(a, w, error);
+        a->jobs--;
+        actor_settle(a);
+    }
+}
+
 void commits_drop(struct actor *a)
 {
     struct actor_write *w = a->more ? a->more->turn : NULL;
@@ -597,6 +677,8 @@ void commits_serve(struct actor *a)
 static bool is_stuck(const struct actor_write *w)
 {
     if (w->actor->more->doomed != STORE_OK)
+        return true;
+    if (w->awaits && !jobs_store_usable(jobs_of_actor(w->actor)))
         return true;
     return w->failed != STORE_OK || (!w->under_way && w->job && job_is(w->job, JOB_UNSAVED));
 }

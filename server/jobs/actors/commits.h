@@ -30,6 +30,10 @@
  * write of a turn that is under way, and throws away one that waits.  A step can be cancelled
  * meanwhile: then its changes are the actor's all the same.
  *
+ * A turn may join a job that is not on disk: one in memory, or what another turn sent.  Its write
+ * is pushed when that has a row.  Where that will have none, the turn runs again: what the message
+ * sends is submitted anew.  A call is answered STORE.
+ *
  * --- The chain: types with `pipeline` ---
  *
  * Such a turn leaves the mailbox as it ends, and the next begins on what it made.
@@ -86,8 +90,8 @@ bool commits_counts(const struct actor *a, struct job *job, const struct attempt
 /* Is all on disk that the turn has seen? */
 bool commits_is_on_disk(const struct actor *a, const struct attempt_turn *turn);
 
-/* Are the changes of this job's turn being written? */
-bool commits_is_of(const struct actor *a, const struct job *job);
+/* Looks at what turns wait for that joined a job that was not on disk. */
+void commits_look(struct actors *actors);
 /* The job has ended, or goes: no write refers to it any more. */
 void commits_leave(struct actor *a, const struct job *job);
 /* The actor is dropped: changes that wait are thrown away, and their message is cancelled. */

@@ -397,7 +397,7 @@ static bool joins(void *arg, struct job *job)
     }
     if (!is_here(a, job))
         return mailbox_wait(a, job, JOB_WHY_LOADING);
-    if (more->turn && commits_is_of(a, job)) {
+    if (more->turn && writes_of(a, job)) {
         job_set_state(scheduler_of(a)->table, job, JOB_QUEUED, JOB_WHY_COMMIT);
         return false;
     }

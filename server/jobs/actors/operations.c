@@ -564,6 +564,7 @@ static void fini(struct jobs *jobs)
 
 static bool step(struct jobs *jobs)
 {
+    commits_look(jobs->actors);
     bool sent = supervision_send(jobs->actors), trimmed = actors_trim(jobs->actors);
     bool told = tell_watchers(jobs);
     return steps_submit(jobs->actors) && sent && trimmed && told;

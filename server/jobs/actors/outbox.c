@@ -8,6 +8,8 @@
 #include "proto/job_options.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/jobs.h"
+#include "server/jobs/life/outcome.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/spans.h"
 
 enum { SEND_WORK = 20 /* of each; see jobs_worked() */ };
@@ -27,15 +29,30 @@ static struct job_spec spec_of(const struct actor *a, const struct turn_message 
     return spec;
 }
 
-static void set_durable(const struct jobs *jobs, struct job_spec *spec, bool is_durable)
+static const struct actor_type *type_of(const struct actor *a, struct span name)
 {
-    if (spec->said & 1u << JOB_OPTION_durable) {
-        if (is_durable && spec->durable == DURABLE_ASYNC)
-            spec->durable = DURABLE_FSYNC;
-        return;
-    }
-    spec->durable = spec->actor.len > 0 || !jobs_store(jobs) ? DURABLE_NONE
-                                                             : jobs_options(jobs)->default_durable;
+    const struct actors *actors = a->type->actors;
+    for (uint32_t i = 0; i < actors->type_count; i++)
+        if (span_equal(actors->types[i]->name, actor_type_of_name(name)))
+            return actors->types[i];
+    return NULL;
+}
+
+static uint8_t usual_level(const struct actor *a, const struct job_spec *spec)
+{
+    const struct jobs *jobs = a->type->actors->jobs;
+    const struct actor_type *to = spec->actor.len > 0 ? type_of(a, spec->actor) : NULL;
+    if (spec->actor.len > 0)
+        return to ? to->policy.durable : DURABLE_NONE; /* which is refused */
+    return jobs_store(jobs) ? jobs_options(jobs)->default_durable : DURABLE_NONE;
+}
+
+static void set_durable(const struct actor *a, struct job_spec *spec)
+{
+    if (!(spec->said & 1u << JOB_OPTION_durable))
+        spec->durable = usual_level(a, spec);
+    else if (actor_is_durable(a) && spec->durable == DURABLE_ASYNC)
+        spec->durable = DURABLE_FSYNC;
 }
 
 static bool read_options(const struct actor *a, const struct turn_message *m, struct job_spec *spec,
@@ -50,7 +67,7 @@ static bool read_options(const struct actor *a, const struct turn_message *m, st
         return false;
     if (!span_equal(spec->tenant, a->tenant->name))
         return refusal_set(why, ERGON_E_DENIED, "a turn sends for the tenant of its actor alone");
-    set_durable(jobs, spec, actor_is_durable(a));
+    set_durable(a, spec);
     return true;
 }
 
@@ -65,23 +82,6 @@ static void set_trace(const struct actor *a, const struct job *job, struct job_s
     spec->tracestate = link.state;
 }
 
-static const struct actor_type *type_of(const struct actor *a, struct span name)
-{
-    const struct actors *actors = a->type->actors;
-    for (uint32_t i = 0; i < actors->type_count; i++)
-        if (span_equal(actors->types[i]->name, actor_type_of_name(name)))
-            return actors->types[i];
-    return NULL;
-}
-
-/* Will it have no row? */
-static bool is_fleeting(const struct actor *a, const struct job_spec *spec)
-{
-    const struct actor_type *to = spec->actor.len > 0 ? type_of(a, spec->actor) : NULL;
-    bool said = spec->said & 1u << JOB_OPTION_durable;
-    return spec->durable == DURABLE_NONE && (!to || said || to->policy.durable == DURABLE_NONE);
-}
-
 /* With `later` it may only be checked, and OUT stays without a job. */
 static bool submit(struct actor *a, const struct job *job, struct turn_message *m,
                    struct submitted *out, struct refusal *why)
@@ -89,7 +89,7 @@ static bool submit(struct actor *a, const struct job *job, struct turn_message *
     struct job_spec spec = spec_of(a, m);
     if (!read_options(a, m, &spec, why))
         return false;
-    m->later = spec.reminder.len == 0 && actor_is_durable(a) && is_fleeting(a, &spec) &&
+    m->later = spec.reminder.len == 0 && actor_is_durable(a) && spec.durable == DURABLE_NONE &&
                (a->type->policy.pipeline || a->more->turn);
     if (m->later) {
         why->error = job_check_actor(a->type->actors->jobs, &spec, why->text, sizeof why->text);
@@ -140,6 +140,27 @@ static void name_it(const struct turn_message *m, struct refusal *why)
         refusal_set(why, why->error, text);
 }
 
+/* As durable as it is, or becomes. */
+static uint8_t level_of(const struct job *job)
+{
+    return job_is(job, JOB_HARDENING) ? job->more->hardens : job->durable;
+}
+
+/* False without memory. */
+static bool note_joined(struct outbox *sent, const struct submitted *done, uint32_t most)
+{
+    const struct job *job = done->job;
+    if (!done->duplicate && !done->coalesced)
+        return true;
+    if (!sent->joined.jobs && !(sent->joined.jobs = calloc(most, sizeof *sent->joined.jobs)))
+        return false;
+    sent->joined.jobs[sent->joined.count++] = (struct joined_job){
+        .id = job->id,
+        .shared = done->coalesced,
+        .awaited = job->saved == JOB_SAVED_NOTHING && durable_is_awaited(level_of(job))};
+    return true;
+}
+
 static bool submit_all(struct outbox *sent, struct actor *a, const struct job *job,
                        struct turn_messages *messages, struct refusal *why)
 {
@@ -153,7 +174,10 @@ static bool submit_all(struct outbox *sent, struct actor *a, const struct job *j
             name_it(m, why);
             return false;
         }
-        sent->count += !m->later;
+        if (m->later)
+            continue;
+        if (!note_joined(sent, &sent->made[sent->count++], messages->count))
+            return refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     }
     return true;
 }
@@ -198,6 +222,53 @@ void outbox_take_back(struct outbox *sent, struct actor *a, const char *why)
 void outbox_free(struct outbox *sent)
 {
     free(sent->made);
+    free(sent->joined.jobs);
     free(sent->gone.ids);
     *sent = (struct outbox){0};
+}
+
+/* --- What was there already --- */
+
+bool joined_awaits(const struct joined *all)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->jobs[i].awaited)
+            return true;
+    return false;
+}
+
+/* Why its first row will not come; STORE_OK: it is on its way. */
+static enum store_error lost(const struct jobs *jobs, const struct job *job)
+{
+    enum store_error last = jobs_journal(jobs)->error;
+    if (job && durable_is_awaited(level_of(job)))
+        return STORE_OK;
+    if (job && job->save_error != STORE_OK)
+        return (enum store_error)job->save_error;
+    return last != STORE_OK ? last : STORE_FOLLOWS;
+}
+
+enum store_error joined_look(struct jobs *jobs, struct joined *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct joined_job *one = &all->jobs[i];
+        const struct job *job = one->awaited ? table_find(jobs_table(jobs), one->id) : NULL;
+        one->awaited = one->awaited && !(job && job->saved != JOB_SAVED_NOTHING);
+        enum store_error error = one->awaited ? lost(jobs, job) : STORE_OK;
+        if (error != STORE_OK)
+            return error;
+    }
+    return STORE_OK;
+}
+
+void joined_leave(struct jobs *jobs, struct joined *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        struct job *job =
+            all->jobs[i].shared ? table_find(jobs_table(jobs), all->jobs[i].id) : NULL;
+        if (job)
+            job_cancel(jobs_scheduler(jobs), job);
+    }
+    free(all->jobs);
+    *all = (struct joined){0};
 }

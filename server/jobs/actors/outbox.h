@@ -8,9 +8,11 @@
  * `fsync`, or `none` without a store.
  *
  * Of a durable type their rows are members of the group of the turn (commits.h): what is `async` is
- * made `fsync`, so nothing begins before that is on disk.  What is in memory alone begins at once;
- * of a type with `pipeline` it is checked, and submitted when the turn is on disk, since the turn
- * may be undone.  Where it is refused then, the log says so.
+ * made `fsync`, so nothing begins before that is on disk.  What is there already by its key, and is
+ * not on disk, has a write of its own, or is in the group of another turn: the turn waits for it.
+ * What is in memory alone begins at once; of a type with `pipeline` it is checked, and submitted
+ * when the turn is on disk, since the turn may be undone.  Where it is refused then, the log says
+ * so.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_OUTBOX_H
@@ -19,10 +21,23 @@
 #include "server/jobs/actors/reminders.h"
 #include "server/jobs/life/submit.h"
 
+/* A job that was there already, by `key` or `coalesce`; it may be gone later. */
+struct joined_job {
+    uint64_t id;
+    bool shared;  /* the turn has its part of the run */
+    bool awaited; /* it is to be on disk, and is not yet */
+};
+
+struct joined {
+    struct joined_job *jobs; /* malloc'ed; NULL: none */
+    uint32_t count;
+};
+
 /* What was submitted, in order. */
 struct outbox {
     struct submitted *made; /* malloc'ed; NULL: nothing */
     uint32_t count;
+    struct joined joined; /* of these */
     struct withdrawn gone;
 };
 
@@ -36,5 +51,13 @@ void outbox_send_later(struct actor *a, const struct job *job,
 /* In the same step: none of it was sent.  It is freed as else. */
 void outbox_take_back(struct outbox *sent, struct actor *a, const char *why);
 void outbox_free(struct outbox *sent);
+
+/* Is any of it to be awaited? */
+bool joined_awaits(const struct joined *all);
+/* Sets which of it is awaited now.  Not STORE_OK: one will never be on disk, for this reason: it is
+ * in memory alone again, or gone. */
+enum store_error joined_look(struct jobs *jobs, struct joined *all);
+/* The turn does not count: of runs that it shares it is one submission less.  It is freed. */
+void joined_leave(struct jobs *jobs, struct joined *all);
 
 #endif

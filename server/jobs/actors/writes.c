@@ -12,12 +12,23 @@ static struct jobs *jobs_of_actor(const struct actor *a)
     return a->type->actors->jobs;
 }
 
+void writes_await(struct actor_write *w, bool awaits)
+{
+    if (awaits && !w->awaits)
+        LIST_INSERT_HEAD(&w->actor->type->actors->awaiting, w, by_awaits);
+    else if (!awaits && w->awaits)
+        LIST_REMOVE(w, by_awaits);
+    w->awaits = awaits;
+}
+
 void writes_free(struct actor_write *w)
 {
     if (!w)
         return;
     turn_free(w->turn);
+    writes_await(w, false);
     free(w->sent);
+    free(w->joined.jobs);
     free(w->gone.ids);
     free(w->act.stopped);
     blob_unref(w->state);

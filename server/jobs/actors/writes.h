@@ -8,7 +8,7 @@
 #ifndef ERGON_JOBS_WRITES_H
 #define ERGON_JOBS_WRITES_H
 
-#include "server/jobs/actors/reminders.h"
+#include "server/jobs/actors/outbox.h"
 #include "server/jobs/persist/codec.h"
 
 /* What an actor is behind a write. */
@@ -44,17 +44,23 @@ struct actor_write {
     uint64_t number;           /* of a turn; no two have the same */
     struct job **sent;         /* by a turn: jobs that are held (journal.h); malloc'ed */
     uint32_t sent_count;
-    struct withdrawn gone;   /* reminders that a turn forgets */
-    uint32_t gone_rows;      /* of these in the group that is under way */
-    struct actor_act act;    /* of an act; of a turn `stopped` */
-    struct blob *state;      /* a reference: what the row under way points into; NULL */
-    enum store_error failed; /* how its last row came back; STORE_OK: none did */
+    struct joined joined;              /* by a turn: jobs that were there */
+    bool awaits;                       /* these, before it is pushed */
+    LIST_ENTRY(actor_write) by_awaits; /* meanwhile */
+    struct withdrawn gone;             /* reminders that a turn forgets */
+    uint32_t gone_rows;                /* of these in the group that is under way */
+    struct actor_act act;              /* of an act; of a turn `stopped` */
+    struct blob *state;                /* a reference: what the row under way points into; NULL */
+    enum store_error failed;           /* how its last row came back; STORE_OK: none did */
     bool under_way;
     bool unsaved; /* the actor was, when the row was made */
 };
 
 /* It is in no list, and not under way.  NULL: a no-op. */
 void writes_free(struct actor_write *w);
+
+/* Sets whether it awaits what its turn joined. */
+void writes_await(struct actor_write *w, bool awaits);
 
 /* --- The list of turns --- */
 

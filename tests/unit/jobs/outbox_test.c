@@ -1,4 +1,6 @@
 /* The jobs submit what a turn sends as it ends: all or nothing, in order. */
+#include "proto/job_options.h"
+#include "server/jobs/actors/reminders.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "tests/support/heap.h"
@@ -251,5 +253,319 @@ STORED_TEST(a_durable_task_that_is_taken_back_leaves_no_row)
     answer(w, a, "\x01");
     jobs_world_pass(w, AO_MS(5));
     assert_int_equal(w->jobs->table.count, rows);
+    stage_balances(w);
+}
+
+/* --- What was there already --- */
+
+static const struct actor_policy lasting = {ACTOR_POLICY_DEFAULTS, .schema = 1,
+                                            .durable = ACTOR_DURABLE_FSYNC};
+
+/* Tasks wait, and each commit takes one operation, so that one of them can fail by itself. */
+static void offer_lasting(struct jobs_world *w)
+{
+    static const char *const methods[] = {"cart.add", NULL};
+    offer(w, "cart", &lasting, methods);
+    w->room[0] = 0;
+    w->store->most = 1;
+}
+
+static void commit(struct jobs_world *w)
+{
+    jobs_world_pass(w, AO_MS(5));
+}
+
+static uint64_t begin_lasting(struct jobs_world *w, const char *to)
+{
+    uint64_t id = post(w, &TELL(to, "cart.add", .keep = AO_S(60), .said = 1u << JOB_OPTION_keep));
+    commit(w);
+    assert_true(is_out(w, id));
+    return id;
+}
+
+#define KEYED span_text("\x81\xa3key\xa1k")
+#define SHARED                                                                                     \
+    span_text("\x81\xa8"                                                                           \
+              "coalesce\xa1"                                                                       \
+              "k")
+
+/* The next operation of this kind fails, and no other. */
+static void fail_one(struct jobs_world *w, enum store_kind kind)
+{
+    while (w->store->first->kind != kind)
+        jobs_world_pass(w, AO_US(100));
+    const struct store_op *op = w->store->first;
+    w->store->error = STORE_IO;
+    while (w->store->first == op)
+        jobs_world_pass(w, AO_US(100));
+    w->store->error = STORE_OK;
+}
+
+static bool is_kept(struct jobs_world *w, uint64_t id)
+{
+    return memory_store_row(w->store, id) != NULL;
+}
+
+static void finish(struct jobs_world *w, uint64_t id, const char *state, struct span options)
+{
+    struct attempt_turn *turn = turn_of(w, id);
+    sends_with(w, id, "", "work", options);
+    if (state)
+        assert_null(turn_set_state(turn, span_text(state), turn->writes));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_settle(w);
+}
+
+/* Whenever the message is done, the task is on disk; each of its turns sends that.  Returns how
+ * many turns began anew. */
+static unsigned done_with(struct jobs_world *w, uint64_t id, uint64_t task, const char *state,
+                          struct span options)
+{
+    unsigned turns = 0;
+    for (int i = 0; i < 50000 && world_state(w, id) != JOB_DONE; i++) {
+        jobs_world_pass(w, AO_US(100));
+        if (!is_out(w, id))
+            continue;
+        finish(w, id, state, options);
+        turns++;
+    }
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_true(is_kept(w, task));
+    return turns;
+}
+
+static struct operation *call(struct jobs_world *w, struct job_spec *spec)
+{
+    struct operation *op = world_operation(w, &operation_actor_call);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    op->submission.caller = 0;
+    world_give(w, op);
+    commit(w);
+    assert_true(is_out(w, newest(w)->id));
+    return op;
+}
+
+STORED_TEST(a_call_that_joins_a_task_in_memory_is_answered_when_that_is_on_disk)
+{
+    offer_lasting(w);
+    struct job_spec to = TELL("cart/1", "cart.add", .calls = true);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t task = post(w, &WORK(.coalesce = span_text("k"), .keep = AO_S(60)));
+        struct operation *op = call(w, &to);
+        finish(w, newest(w)->id, i ? "\x01" : NULL, SHARED);
+        while (!world_answered(w, op))
+            jobs_world_pass(w, AO_US(100));
+        stage_says(op, "42");
+        assert_true(is_kept(w, task));
+        assert_int_equal(world_job(w, task)->more->waiters, 2);
+        has_state(w, "cart/1", i ? "\x01" : NULL, i);
+        w->room[0] = 1; /* the task ends */
+        jobs_world_settle(w);
+        world_finish(world_run_of(w, task), "\x2a");
+        commit(w);
+        w->room[0] = 0;
+    }
+    stage_balances(w);
+}
+
+STORED_TEST(a_turn_goes_again_when_what_it_joined_could_not_be_written)
+{
+    offer_lasting(w);
+    uint64_t task = post(w, &WORK(.coalesce = span_text("k"))), a = begin_lasting(w, "cart/1");
+    finish(w, a, "\x01", SHARED);
+    fail_one(w, STORE_PUT);
+    assert_int_equal(done_with(w, a, task, "\x01", SHARED), 1);
+    has_state(w, "cart/1", "\x01", 1);
+    assert_int_equal(world_job(w, task)->more->waiters, 2);
+    stage_balances(w);
+}
+
+/* --- What another turn sent, and is not on disk --- */
+
+STORED_TEST(a_turn_waits_for_the_turn_whose_task_it_joins)
+{
+    offer_lasting(w);
+    uint64_t a = begin_lasting(w, "cart/1"), b = begin_lasting(w, "cart/2");
+    finish(w, a, "\x01", KEYED);
+    uint64_t task = newest(w)->id;
+    finish(w, b, "\x02", KEYED);
+    assert_int_equal(newest(w)->id, task);
+    fail_one(w, STORE_GROUP);
+    assert_int_equal(done_with(w, b, task, "\x02", KEYED), 0);
+    assert_int_equal(done_with(w, a, task, "\x01", KEYED), 0);
+    stage_balances(w);
+}
+
+STORED_TEST(what_a_turn_joined_is_sent_by_it_where_the_other_is_undone)
+{
+    offer_lasting(w);
+    struct job_spec to = TELL("cart/1", "cart.add", .calls = true);
+    struct operation *op = call(w, &to);
+    uint64_t a = newest(w)->id, b = begin_lasting(w, "cart/2");
+    finish(w, a, "\x01", SHARED);
+    uint64_t task = newest(w)->id;
+    finish(w, b, "\x02", SHARED);
+    fail_one(w, STORE_GROUP);
+    while (!is_out(w, b) && world_state(w, b) != JOB_DONE)
+        jobs_world_pass(w, AO_US(100));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_null(world_job(w, task));
+    has_state(w, "cart/1", NULL, 0);
+    has_state(w, "cart/2", NULL, 0);
+    finish(w, b, "\x02", SHARED);
+    task = newest(w)->id;
+    assert_int_equal(done_with(w, b, task, "\x02", SHARED), 0);
+    has_state(w, "cart/2", "\x02", 1);
+    assert_int_equal(world_job(w, task)->more->waiters, 1);
+    stage_balances(w);
+}
+
+/* --- Whichever write fails --- */
+
+/* The handler of cart/..., which counts its messages, and sends what is there, and what is not. */
+static void count_one(struct jobs_world *w, struct world_run *r, char key)
+{
+    char keyed[] = "\x81\xa3key\xa1?";
+    keyed[sizeof keyed - 2] = key; /* one that ended is found by it, too */
+    struct attempt_turn *turn = r->run.turn;
+    char state[2] = {turn->state ? (char)(blob_bytes(turn->state).at[0] + 1) : 1};
+    assert_null(turn_set_state(turn, span_of(state, 1), turn->writes));
+    sends_with(w, r->run.id, "", "work", SHARED);
+    sends_with(w, r->run.id, "", "work", span_text(keyed));
+    sends_with(w, r->run.id, "", "work", span_text(keyed));
+    world_finish(r, "\x2a");
+}
+
+static void end_task(struct jobs_world *w, const struct job *task)
+{
+    w->room[0] = 4;
+    jobs_world_settle(w);
+    if (world_run_of(w, task->id))
+        world_finish(world_run_of(w, task->id), "\x2a");
+    w->room[0] = 0;
+    jobs_world_pass(w, AO_S(3));
+}
+
+static const struct job *of_span(struct jobs_world *w, bool shared)
+{
+    for (struct job *job = w->jobs->table.last; job; job = job->all_prev)
+        if (!job->is_message && job_is_open(job) &&
+            (shared ? job->more->coalesce : job->more->key).name.len > 0)
+            return job;
+    fail();
+    return NULL;
+}
+
+/* A change of a row that is there is refused by none. */
+static bool may_fail(const struct jobs_world *w, enum store_error error)
+{
+    return error != STORE_REFUSED || (w->store->first && w->store->first->kind != STORE_CHANGE);
+}
+
+/* Three messages, of which the commit of this number fails. */
+static void count_three(struct jobs_world *w, uint8_t pipeline, uint32_t at, enum store_error error)
+{
+    static const char *const methods[] = {"cart.add", NULL};
+    struct actor_policy policy = lasting;
+    static char key[2] = "A";
+    char name[16];
+    uint64_t ids[3];
+    key[0]++;
+    policy.pipeline = pipeline;
+    offer(w, "cart", &policy, methods);
+    snprintf(name, sizeof name, "cart/%s", key);
+    post(w, &WORK(.coalesce = span_text("k")));
+    for (int i = 0; i < 3; i++)
+        ids[i] = post(w, &TELL(name, "cart.add", .keep = AO_S(60), .said = 1u << JOB_OPTION_keep));
+    jobs_world_pass(w, AO_MS(50));
+    unsigned left = 3, done = 0;
+    for (uint32_t first = w->store->commits; left > 0;) {
+        for (int i = 0; i < 3; i++)
+            if (is_out(w, ids[i]))
+                count_one(w, world_run_of(w, ids[i]), *key);
+        w->store->error = w->store->commits == first + at && may_fail(w, error) ? error : STORE_OK;
+        jobs_world_pass(w, AO_US(100));
+        left = done = 0;
+        for (int i = 0; i < 3; i++) {
+            done += world_state(w, ids[i]) == JOB_DONE;
+            left += job_state_open(world_state(w, ids[i]));
+        }
+        if (done > 0)
+            assert_true(is_kept(w, of_span(w, true)->id) && is_kept(w, of_span(w, false)->id));
+    }
+    w->store->error = STORE_OK;
+    assert_true(done == 3 || (error == STORE_REFUSED && done == 2));
+    char state[2] = {(char)done};
+    has_state(w, name, state, done);
+    assert_int_equal(of_span(w, true)->more->waiters, 1 + done);
+    jobs_world_pass(w, AO_S(3));
+    end_task(w, of_span(w, true));
+    end_task(w, of_span(w, false));
+    stage_balances(w);
+}
+
+STORED_TEST(whichever_write_fails_a_turn_and_what_it_joined_are_one)
+{
+    offer_lasting(w);
+    for (uint32_t at = 0; at < 12; at++)
+        for (uint8_t pipeline = 0; pipeline < 2; pipeline++) {
+            count_three(w, pipeline, at, STORE_IO);
+            count_three(w, pipeline, at, STORE_REFUSED);
+        }
+}
+
+/* Its turn joined a task whose row failed; its next turn is at most a back-off later. */
+static void goes_again(struct jobs_world *w, uint64_t id, enum store_error error)
+{
+    uint64_t task = post(w, &WORK(.coalesce = span_text("k")));
+    finish(w, id, "\x01", SHARED);
+    while (w->store->first->kind != STORE_PUT || w->store->first->task.id != task)
+        jobs_world_pass(w, AO_US(100));
+    w->store->error = error;
+    while (w->store->first && w->store->first->kind == STORE_PUT)
+        jobs_world_pass(w, AO_US(100));
+    w->store->error = STORE_OK;
+    for (int i = 0; i < 200 && !is_out(w, id); i++)
+        jobs_world_pass(w, AO_MS(100));
+    assert_true(is_out(w, id));
+    assert_int_equal(world_job(w, task)->more->waiters, 1);
+    finish(w, id, "\x02", SHARED);
+    jobs_world_pass(w, AO_MS(50));
+    assert_true(is_kept(w, task));
+    assert_int_equal(world_job(w, task)->more->waiters, 2);
+    end_task(w, world_job(w, task));
+}
+
+STORED_TEST(a_step_and_a_reminder_go_again_when_what_they_joined_could_not_be_written)
+{
+    static const char *const methods[] = {"tick.add", "tick.step", NULL};
+    struct actor_policy policy = lasting;
+    offer_lasting(w);
+    policy.intensity = 0;
+    offer(w, "tick", &policy, methods);
+    uint64_t a = post(w, &TELL("tick/1", "tick.add"));
+    jobs_world_pass(w, AO_MS(50));
+    answer(w, a, NULL);
+    jobs_world_pass(w, AO_MS(50));
+    uint64_t step = actor_of(w, "tick/1")->more->step->id;
+    for (int i = 0; i < 2; i++) {
+        jobs_world_pass(w, AO_S(20));
+        goes_again(w, step, i ? STORE_REFUSED : STORE_IO);
+    }
+    has_state(w, "tick/1", "\x02", 2);
+    struct job_spec spec =
+        TELL("cart/1", "cart.add", .reminder = span_text("r"), .delay = AO_S(1), .every = AO_S(10));
+    struct operation *op = world_operation(w, &operation_actor_remind);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    jobs_world_pass(w, AO_S(2));
+    for (int i = 0; i < 2; i++) {
+        goes_again(w, reminders_find(actor_of(w, "cart/1"), span_text("r"))->id,
+                   i ? STORE_REFUSED : STORE_IO);
+        jobs_world_pass(w, AO_S(10));
+    }
+    has_state(w, "cart/1", "\x02", 2);
     stage_balances(w);
 }
