@@ -429,7 +429,7 @@ static void count_one(struct jobs_world *w, struct world_run *r, char key)
     char keyed[] = "\x81\xa3key\xa1?";
     keyed[sizeof keyed - 2] = key; /* one that ended is found by it, too */
     struct attempt_turn *turn = r->run.turn;
-    char state[2] = {turn->state ? (char)(blob_bytes(turn->state).at[0] + 1) : 1};
+    char state[2] = {turn->state.len > 0 ? (char)(turn->state.at[0] + 1) : 1};
     assert_null(turn_set_state(turn, span_of(state, 1), turn->writes));
     sends_with(w, r->run.id, "", "work", SHARED);
     sends_with(w, r->run.id, "", "work", span_text(keyed));
