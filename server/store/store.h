@@ -92,6 +92,7 @@ struct store_task {
     bool anew;            /* CHANGE: `durable` and the options are written again, too */
     bool rises;           /* somebody waits for this level of `durable` */
     bool first_life;      /* CHANGE: there is no row of its life yet */
+    bool bare;            /* REMOVE: it has neither options nor a life nor a history */
     uint32_t attempt;     /* the last that was begun; 0: none */
     uint32_t failures;    /* attempts that failed: what the retries are counted by */
     uint32_t crashes;     /* of the server, while it ran */
@@ -289,7 +290,7 @@ struct store_counts {
 enum store_kind {
     STORE_PUT,        /* task: a new one */
     STORE_CHANGE,     /* task: its life, and with `anew` more; the result only if not empty */
-    STORE_REMOVE,     /* task.id: its rows and its history */
+    STORE_REMOVE,     /* task.id: its rows and its history, which may not be there */
     STORE_EVENT,      /* event */
     STORE_ROW_PUT,    /* row of `table`: new, or in place of the one of its key */
     STORE_ROW_REMOVE, /* the row of `table` of this key */

@@ -154,6 +154,7 @@ enum job_effect {
 /* The rows of a job in the store, by the last write that came back. */
 enum job_saved {
     JOB_SAVED_NOTHING,
+    JOB_SAVED_GONE, /* it has ended, and has none any more */
     JOB_SAVED_ENDED,
     JOB_SAVED_OPEN,
     JOB_SAVED_FIRST /* it is open, and has no row of its life */

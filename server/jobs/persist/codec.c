@@ -7,6 +7,7 @@
 #include "proto/scanner.h"
 #include "proto/traceparent.h"
 #include "server/jobs/accessors.h"
+#include "server/jobs/core/history.h"
 #include "server/jobs/core/job_spec.h"
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/states.h"
@@ -292,6 +293,28 @@ static void fill_ran_by(struct jobs *jobs, const struct job *job, struct store_o
     write->task.ran_by = worker_label_text(labels, job->ran_by);
 }
 
+/* Nobody asks for a message that was done: so its row goes as it ends, and not soon after.  One
+ * with `more` may have a key, or may have been submitted with a `keep`. */
+static bool goes(const struct job *job)
+{
+    return job->is_message && !job->more && job_row_state(job) == JOB_DONE;
+}
+
+/* Has the store but one row of it, and no event?  The first start is none that is stored.  What
+ * gives it options, or changes them, has its row written again, and that makes one of its life. */
+static bool is_bare(const struct job *job)
+{
+    struct history_event first;
+    return job->saved == JOB_SAVED_FIRST && job->pending == 0 && !has_options(job) &&
+           !job_message(job)->is_step && history_next(job) == 3 && history_get(job, 2, &first) &&
+           first.what == JOB_EVENT_STARTED;
+}
+
+static enum store_kind kind_of(const struct job *job, bool put, bool anew)
+{
+    return put ? STORE_PUT : !anew && goes(job) ? STORE_REMOVE : STORE_CHANGE;
+}
+
 struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *done)
 {
     table_look_at_clock(
@@ -300,10 +323,11 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
     assert(job->durable != DURABLE_NONE && job->saved_attempt <= job->attempt);
     size_t after = put || anew ? ids_after(job) * sizeof(uint64_t) : 0;
     struct store_op *write =
-        codec_write_new(jobs, put ? STORE_PUT : STORE_CHANGE, after + end_size(job), done);
+        codec_write_new(jobs, kind_of(job, put, anew), after + end_size(job), done);
     if (!write)
         return NULL;
     write->owner = job;
+    write->task.bare = write->kind == STORE_REMOVE && is_bare(job);
     write->task.anew = anew;
     write->task.first_life = job->saved == JOB_SAVED_FIRST && job->pending == 0;
     if (put || anew)

@@ -169,7 +169,8 @@ static bool awaits_retry(const struct jobs *jobs, const struct job *job)
 
 void journal_write(struct jobs *jobs, struct job *job)
 {
-    if (job->durable == DURABLE_NONE || awaits_retry(jobs, job) || is_taken_back(job))
+    if (job->durable == DURABLE_NONE || job->saved == JOB_SAVED_GONE || awaits_retry(jobs, job) ||
+        is_taken_back(job))
         return;
     if (job->pending > 0) {
         job_mark(job, JOB_DIRTY);
@@ -199,7 +200,7 @@ void journal_remove(struct jobs *jobs, struct job *job)
     if (jobs_journal(jobs)->unsaved_at == job)
         jobs_journal(jobs)->unsaved_at =
             NULL; /* the search begins anew: what stood behind may be gone */
-    if (job->durable == DURABLE_NONE)
+    if (job->durable == DURABLE_NONE || job->saved == JOB_SAVED_GONE)
         return;
     struct store_op *write = codec_write_new(jobs, STORE_REMOVE, 0, journal_notice);
     if (!write)
@@ -326,8 +327,8 @@ static void store_told_before(struct jobs *jobs, struct job *job, const struct h
 void journal_events(struct jobs *jobs, struct job *job)
 {
     struct history_event event;
-    if (job->durable == DURABLE_NONE || jobs_table(jobs)->history_max == 0 ||
-        (job->is_held && job->row == JOB_NEW))
+    if (job->durable == DURABLE_NONE || job->saved == JOB_SAVED_GONE ||
+        jobs_table(jobs)->history_max == 0 || (job->is_held && job->row == JOB_NEW))
         return; /* no event is there before the first row */
     for (uint32_t seq = history_stored(job); history_get(job, seq, &event); seq = event.seq + 1) {
         store_told_before(jobs, job, &event);
@@ -359,7 +360,8 @@ static void note_row(struct jobs *jobs, struct job *job, const struct store_op *
 {
     const struct store_task *row = &write->task;
     assert(row->attempt <= job->attempt);
-    job->saved = has_no_life(write)                           ? JOB_SAVED_FIRST
+    job->saved = write->kind == STORE_REMOVE                  ? JOB_SAVED_GONE
+                 : has_no_life(write)                         ? JOB_SAVED_FIRST
                  : job_state_open((enum job_state)row->state) ? JOB_SAVED_OPEN
                                                               : JOB_SAVED_ENDED;
     job->saved_attempt = row->attempt - (row->state == JOB_RUNNING && row->attempt > 0);

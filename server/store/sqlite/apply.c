@@ -253,7 +253,8 @@ static int apply(struct sqlite_store *s, struct store_op *op)
     case STORE_CHANGE:
         return change(s, op);
     case STORE_REMOVE:
-        return put_take_out(s, op->task.id);
+        return op->task.bare ? statement_run_id(&s->statements, STATEMENT_REMOVE, op->task.id)
+                             : put_take_out(s, op->task.id);
     case STORE_EVENT:
         return add_event(s, &op->event);
     case STORE_ROW_PUT:
