@@ -541,6 +541,14 @@ bool commits_is_on_disk(const struct actor *a, const struct attempt_turn *turn)
 
 /* --- What comes back --- */
 
+static void count_row(struct actor *a, const struct actor_write *w)
+{
+    if (w->removes_row)
+        counts_removed(a);
+    else
+        counts_wrote(a);
+}
+
 static void turn_back(struct jobs *jobs, struct store_op *group)
 {
     struct actor_write *w = group->owner;
@@ -550,7 +558,7 @@ static void turn_back(struct jobs *jobs, struct store_op *group)
     struct store_op *rest = writes_members_back(jobs, w, group);
     writes_back(a, w, group->error);
     if (group->error == STORE_OK && w->changes_row)
-        counts_wrote(a);
+        count_row(a, w);
     assert(group->error != STORE_OK || (w == a->more->turn && a->more->doomed == STORE_OK));
     if (dooms)
         doom(a, group->error);
@@ -724,10 +732,8 @@ static void act_back(struct jobs *jobs, struct store_op *row)
     a->more->act = NULL;
     if (row->error != STORE_OK)
         reminders_restore(a, &w->gone);
-    if (row->error == STORE_OK && act->removes)
-        counts_removed(a);
-    else if (row->error == STORE_OK)
-        counts_wrote(a);
+    if (row->error == STORE_OK)
+        count_row(a, w);
     if (row->error == STORE_OK && act->stopped) {
         actor_stop_as(a, act->stopped, ((const struct store_actor *)row->row)->stopped_at);
         act->stopped = NULL;

@@ -94,12 +94,14 @@ static struct span stop_of(const struct actor *a, const struct actor_write *w, u
     return stopped ? span_text(stopped) : (struct span){0};
 }
 
-static struct store_op *row_new(struct actor *a, struct actor_write *w, enum store_kind kind,
-                                write_done *done)
+/* One that would say nothing is removed: of an actor that has no state and is not stopped. */
+static struct store_op *row_new(struct actor *a, struct actor_write *w, write_done *done)
 {
     uint64_t stopped_at;
     struct actor_image i = image_of(a, w);
     struct span stopped = stop_of(a, w, &stopped_at);
+    w->removes_row = w->act.removes || (i.state.raw.len == 0 && stopped.len == 0);
+    enum store_kind kind = w->removes_row ? STORE_ROW_REMOVE : STORE_ROW_PUT;
     size_t more = stopped.len + (i.state.shared ? 0 : i.state.raw.len);
     struct store_op *row = codec_row_new(jobs_of_actor(a), kind, &store_actors, more, done);
     if (!row)
@@ -151,7 +153,7 @@ static bool add_sent(struct actor *a, const struct actor_write *w, struct store_
 
 static bool add_row(struct actor *a, struct actor_write *w, struct store_op *group)
 {
-    struct store_op *row = row_new(a, w, STORE_ROW_PUT, member_back);
+    struct store_op *row = row_new(a, w, member_back);
     if (row)
         codec_group_add(group, row);
     return row != NULL;
@@ -191,7 +193,7 @@ static struct store_op *removal_new(struct actor *a, struct actor_write *w, writ
     if (!group)
         return NULL;
     group->owner = a;
-    struct store_op *row = row_new(a, w, STORE_ROW_REMOVE, member_back);
+    struct store_op *row = row_new(a, w, member_back);
     if (row)
         codec_group_add(group, row);
     if (row && reminders_withdraw(a, (struct span){0}, &w->gone) &&
@@ -205,8 +207,7 @@ static struct store_op *removal_new(struct actor *a, struct actor_write *w, writ
 
 struct store_op *writes_act(struct actor *a, struct actor_write *w, write_done *done)
 {
-    struct store_op *row =
-        w->act.removes ? removal_new(a, w, done) : row_new(a, w, STORE_ROW_PUT, done);
+    struct store_op *row = w->act.removes ? removal_new(a, w, done) : row_new(a, w, done);
     if (row)
         pushed(w);
     return row;

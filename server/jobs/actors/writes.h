@@ -41,6 +41,7 @@ struct actor_write {
     bool has_group;            /* else it only waits for those before it */
     bool refused;              /* by the store: the end of its message is written without it */
     bool changes_row;          /* of a turn: the actor's */
+    bool removes_row;          /* likewise, and of an act: since it would say nothing */
     uint64_t number;           /* of a turn; no two have the same */
     struct job **sent;         /* by a turn: jobs that are held (journal.h); malloc'ed */
     uint32_t sent_count;

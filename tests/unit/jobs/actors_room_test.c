@@ -321,6 +321,54 @@ KEPT_TEST(the_store_has_no_more_actors_than_may_be)
     assert_true(audit_says(w, "'actors': 6}"));
 }
 
+static void act(struct jobs_world *w, const struct operation_class *cls, const char *name,
+                bool reset)
+{
+    struct operation *op = world_operation(w, cls);
+    op->actor.name = span_text(name);
+    op->actor.reset = reset;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+static void has_rows(struct jobs_world *w, uint64_t rows)
+{
+    assert_int_equal(w->jobs->actors->counts.rows, rows);
+    assert_int_equal(w->store->rows.actor_count, rows);
+    assert_true(audit_says(w, "'balanced': true"));
+}
+
+KEPT_TEST(one_without_a_state_that_is_not_stopped_has_no_row)
+{
+    begin(w, 1000 * STATE);
+    uint64_t id = jobs_world_submit(w, &TELL("cart/1", "cart.add"));
+    jobs_world_pass(w, AO_MS(5));
+    act(w, &operation_actor_stop, "cart/1", false);
+    has_rows(w, 1);
+    act(w, &operation_actor_start, "cart/1", false);
+    has_rows(w, 0);
+    fail_it(w, id, "PERMANENT");
+    jobs_world_pass(w, AO_MS(5));
+    add(w, "cart", 2);
+    id = jobs_world_submit(w, &TELL("cart/2", "cart.add"));
+    jobs_world_pass(w, AO_MS(5));
+    assert_null(turn_drop_state(world_run_of(w, id)->run.turn));
+    world_finish(world_run_of(w, id), "\x2a");
+    jobs_world_pass(w, AO_MS(5));
+    has_state(w, "cart/2", NULL, 2);
+    has_rows(w, 0);
+    add(w, "cart", 2);
+    has_rows(w, 1);
+    act(w, &operation_actor_start, "cart/2", true);
+    has_rows(w, 0);
+    jobs_world_restart(w);
+    begin(w, 1000 * STATE);
+    add(w, "cart", 2);
+    assert_int_equal(actor_of(w, "cart/2")->version, 1);
+    has_rows(w, 1);
+}
+
 /* More than a page, of which some come and go while they are counted. */
 KEPT_TEST(rows_are_counted_at_the_start_and_by_the_audit)
 {
