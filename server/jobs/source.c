@@ -101,6 +101,12 @@ static void call(void *arg, struct task *t)
     module_calls_take(jobs->actors, t);
 }
 
+static bool keeps_actors(void *arg)
+{
+    const struct jobs *jobs = arg;
+    return jobs->store && store_keeps_actors(jobs->store);
+}
+
 static void stop(void *arg, bool cancel)
 {
     struct jobs *jobs = arg;
@@ -129,8 +135,7 @@ void source_connect(struct jobs *jobs)
                                       .left = left,
                                       .secret = secret,
                                       .typed = typed,
-                                      .keeps_actors =
-                                          jobs->store && store_keeps_actors(jobs->store),
+                                      .keeps_actors = keeps_actors,
                                       .call = call,
                                       .stop = stop,
                                       .name = name};

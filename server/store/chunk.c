@@ -68,6 +68,15 @@ void store_chunk_clear(struct store_chunk *c)
     *c = (struct store_chunk){.spare = c->spare};
 }
 
+bool store_chunk_begin(struct store_chunk **c)
+{
+    if (*c)
+        store_chunk_clear(*c);
+    else
+        *c = store_chunk_new();
+    return *c != NULL;
+}
+
 uint32_t store_chunk_rows(const struct store_chunk *c)
 {
     return c->rows;

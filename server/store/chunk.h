@@ -16,6 +16,8 @@ struct store_chunk *store_chunk_new(void);    /* NULL without memory */
 void store_chunk_free(struct store_chunk *c); /* NULL is fine */
 /* Makes it as a new one, which has its memory already. */
 void store_chunk_clear(struct store_chunk *c);
+/* That, or a new one where there is none.  False without memory. */
+bool store_chunk_begin(struct store_chunk **c);
 
 /* --- The driver's side: each copies what it gets.  False without memory: the load fails. --- */
 bool store_chunk_marks(struct store_chunk *c, const struct store_marks *marks);

@@ -14,7 +14,7 @@
 #include "server/store/rows.h"
 #include "server/store/store.h"
 
-enum { STORE_DRIVER_VERSION = 2 };
+enum { STORE_DRIVER_VERSION = 3 };
 #define STORE_DRIVER_SYMBOL "ergon_store_driver" /* a struct store_driver, of a shared object */
 
 struct store_fault {
@@ -55,6 +55,7 @@ struct store_state {
     uint64_t backup;        /* Unix ms; 0: none */
     uint64_t unfolded;      /* as of store_info() */
     uint64_t lag;           /* ns that the synchronous standby is behind; 0: none, or not known */
+    bool keeps_actors;      /* else the writer refuses what store.h says needs it */
 };
 
 struct store_driver {
@@ -63,7 +64,6 @@ struct store_driver {
     uint32_t batches; /* under way at most, 1 or 2 */
     /* The rows are read by load(), while the server serves; else by load_all() before it starts. */
     bool loads_in_chunks;
-    bool keeps_actors;     /* else the writer refuses what store.h says needs it */
     enum store_level most; /* that its commits can have */
 
     /* NULL, and the fault says why.  Blocks. */
@@ -76,7 +76,9 @@ struct store_driver {
 
     /* Starts the commit of a batch; at most `batches` have not ended.  The driver settles an
      * unknown outcome itself: a batch is ended when its outcome is certain, in the order of their
-     * begins.  One that another owner leaves open for ever is STORE_UNSURE. */
+     * begins.  One that another owner leaves open for ever is STORE_UNSURE.  A group that `follows`
+     * is STORE_FOLLOWS behind one that was not written in this batch, or in one that had not ended
+     * when this one began. */
     void (*begin)(void *driver, struct store_batch *batch);
     struct store_batch *(*ended)(void *driver); /* the oldest, once it has ended; else NULL */
     /* Does the driver's own work: connects again, settles, takes what came, checkpoints.  `idle`:
@@ -102,7 +104,8 @@ struct store_driver {
     /* Adds the next rows to the chunk (chunk.h), STORE_CHUNK_ROWS of them, or fewer where they come
      * slowly, so that a stop need not wait for them; the first call
      * begins at the first row, as one snapshot, and its epoch is the one under which batches are
-     * written from then on (0: the reader owns nothing, and writes nothing).  No batch is under
+     * written from then on (0: the reader owns nothing, and writes nothing, and gets rows of tables
+     * `by_key`, too).  No batch is under
      * way, but there are some between two calls.  1: there are more, and a text in the fault says
      * what it waits for, if it waits long; 0: that was all; -1 and a fault: the next call begins
      * anew. */

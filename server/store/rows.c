@@ -1,5 +1,8 @@
 #include "server/store/rows.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define FIELD(type, column, f)     .kind = COLUMN_##column, .at = offsetof(struct type, f)
 #define TASK(kind, f)              FIELD(store_task, kind, f)
 #define QUEUE(kind, f)             FIELD(store_queue, kind, f)
@@ -26,15 +29,13 @@
     {"id", TASK(U64, id)}, {"method", TASK(TEXT, method), .required = true},                       \
         {"tenant", TASK(TEXT, tenant)},                                                            \
         {"durable", NAMED(NAMES_DURABLE, durable), .required = true},                              \
-        {"created_at", TASK(U64, created)},                                                        \
+        {"created_at", TASK(U64, created)}, {"params", TASK(BLOB, params)},                        \
+        {"actor", TASK(TEXT, actor), .since = 12, .about = "of a message: TYPE/KEY"},              \
+        {"reminder", TASK(TEXT, reminder), .since = 13, .about = "its name, within the actor"},    \
     {                                                                                              \
-        "params", TASK(BLOB, params)                                                               \
+        "every_ns", TASK(U64, every), .since = 13, .about = "of a reminder that comes again"       \
     }
-static const struct store_column submission_columns[] = {
-    SUBMISSION,
-    {"actor", TASK(TEXT, actor), .since = 12, .about = "of a message: TYPE/KEY"},
-    {"reminder", TASK(TEXT, reminder), .since = 13, .about = "its name, within the actor"},
-    {"every_ns", TASK(U64, every), .since = 13, .about = "of a reminder that comes again"}};
+static const struct store_column submission_columns[] = {SUBMISSION};
 const struct store_table row_submissions = {
     .table = "submissions", .order = "id", COLUMNS(submission_columns)};
 static const struct store_column database_submission_columns[] = {SUBMISSION,
@@ -228,7 +229,7 @@ const struct store_table store_actors = {.table = "actors",
                                          .one = "actor",
                                          .named = offsetof(struct store_actor, key),
                                          .clustered = true,
-                                         .file = true,
+                                         .of_actors = true,
                                          .by_key = true};
 
 #define TURN(kind, f) FIELD(store_turn, kind, f), .since = 12
@@ -245,8 +246,7 @@ static const struct store_column turn_columns[] = {
     {"gone", TURN(U8, gone), .about = "1: the actor was removed"},
     {"state", TURN(BLOB, actor.state)},
 };
-const struct store_table row_turns = {
-    .table = "turns", .order = "seq", COLUMNS(turn_columns), .file = true};
+const struct store_table row_turns = {.table = "turns", .order = "seq", COLUMNS(turn_columns)};
 
 static const struct store_column actor_type_columns[] = {
     {"type", KEY(store_actor_type, TEXT, type), .required = true, .since = 12},
@@ -259,7 +259,7 @@ const struct store_table store_actor_types = {.table = "actor_types",
                                               .one = "type of actors",
                                               .named = offsetof(struct store_actor_type, type),
                                               .clustered = true,
-                                              .file = true};
+                                              .of_actors = true};
 
 _Static_assert(sizeof(struct store_cron) <= STORE_ROW_MAX &&
                    sizeof(struct store_hold) <= STORE_ROW_MAX &&
@@ -313,6 +313,8 @@ const struct store_table *const row_database_tables[ROW_DATABASE_TABLES] = {
     &store_rates,
     &store_semaphores,
     &store_holds,
+    &store_actors,
+    &store_actor_types,
     &row_counters};
 
 /* By enum job_durable.  Nodes of the version before cannot load a new name here, or of a state: it
@@ -383,4 +385,42 @@ bool row_is_null(const struct store_column *c, const void *row)
         break;
     }
     return false;
+}
+
+static bool is_text(const struct store_column *c)
+{
+    return c->kind == COLUMN_TEXT || c->kind == COLUMN_BLOB;
+}
+
+static size_t size_of_spans(const struct store_table *t, const uint8_t *row)
+{
+    size_t size = 0;
+    for (uint32_t n = 0; n < t->count; n++)
+        if (is_text(&t->columns[n]) && t->columns[n].key == KEY_NONE)
+            size += ((const struct span *)(row + t->columns[n].at))->len;
+    return size;
+}
+
+bool row_take(struct store_op *get, const void *row)
+{
+    const uint8_t *from = row;
+    size_t size = size_of_spans(get->table, from);
+    uint8_t *to = size > 0 ? realloc(get->bytes, size) : get->bytes;
+    if (size > 0 && !to)
+        return false;
+    get->bytes = to;
+    get->found = true;
+    for (uint32_t n = 0; n < get->table->count; n++) {
+        const struct store_column *c = &get->table->columns[n];
+        if (c->key != KEY_NONE)
+            continue;
+        memcpy(get->row + c->at, from + c->at, row_field_size(c->kind));
+        struct span *field = (struct span *)(get->row + c->at);
+        if (!is_text(c) || field->len == 0)
+            continue;
+        memcpy(to, field->at, field->len);
+        *field = span_of(to, field->len);
+        to += field->len;
+    }
+    return true;
 }

@@ -27,7 +27,7 @@ extern const struct store_table row_turns;     /* of SQLite */
 
 /* All tables of a file, and of a database, in the order in which they are made.  The counters are
  * the last. */
-enum { ROW_TABLES = 13, ROW_DATABASE_TABLES = 10 };
+enum { ROW_TABLES = 13, ROW_DATABASE_TABLES = 12 };
 extern const struct store_table *const row_tables[ROW_TABLES];
 extern const struct store_table *const row_database_tables[ROW_DATABASE_TABLES];
 
@@ -49,6 +49,10 @@ size_t row_field_size(enum column_kind kind); /* bytes, in the struct */
 
 /* Does the column have no value, that is, nothing or zero?  A name always has one. */
 bool row_is_null(const struct store_column *c, const void *row);
+
+/* What a STORE_ROW_GET asked for: the row's fields but its key, which stays the client's, as the
+ * batch may have to be applied again.  False without memory. */
+bool row_take(struct store_op *get, const void *row);
 
 /* Has the task been anything but queued, so that it needs the third row? */
 bool row_has_life(const struct store_task *task);

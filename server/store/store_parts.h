@@ -53,7 +53,8 @@ struct store_counters {
     counter room;          /* bytes of its file system that are left, and one more; 0: not known */
     counter backup;        /* Unix ms of the last backup; 0: none */
     counter unfolded;
-    counter lag; /* ns */
+    counter lag;    /* ns */
+    counter actors; /* 1: it keeps them */
 };
 
 enum { BOARD_NAME = 64 /* bytes with the NUL, of a cluster and of a node */ };

@@ -64,6 +64,7 @@ void store_note_state(struct store *s)
     counter_set(&c->backup, s->state.backup);
     counter_set(&c->unfolded, s->state.unfolded);
     counter_set(&c->lag, s->state.lag);
+    counter_set(&c->actors, s->state.keeps_actors);
     counter_set(&c->level, s->state.level);
     if (s->state.error != STORE_OK)
         note_trouble(s);
@@ -93,18 +94,17 @@ static void commits(struct store *s, bool any)
 /* Does the driver lack what this is about? */
 static bool is_unknown(const struct store *s, const struct store_op *op)
 {
-    if (s->driver->keeps_actors)
+    if (s->state.keeps_actors)
         return false;
     if (op->kind == STORE_GROUP || op->kind == STORE_ROW_GET || op->kind == STORE_ROW_PAGE)
         return true;
-    return (op->kind == STORE_ROW_PUT || op->kind == STORE_ROW_REMOVE) && op->table->file;
+    return (op->kind == STORE_ROW_PUT || op->kind == STORE_ROW_REMOVE) && op->table->of_actors;
 }
 
-/* Does it follow a group that was not written?  No batch is under way, so all before it are known:
- * drivers that keep actors take one at a time. */
+/* Does it follow a group that was not written?  The driver sees to those that are lost in a batch
+ * that is under way. */
 static bool is_lost(const struct store *s, const struct store_op *op)
 {
-    assert(op->kind != STORE_GROUP || s->under_way == 0 || !s->driver->keeps_actors);
     return op->kind == STORE_GROUP && op->group.follows && op->group.seen < s->group_failed;
 }
 

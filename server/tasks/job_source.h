@@ -127,7 +127,7 @@ struct job_source {
     /* A worker offers a type of actors, before it is registered; its methods are marked as such
      * (method_set_actor()).  False without memory.  NULL: the source has no actors. */
     bool (*typed)(void *arg, const struct actor_offer *offer);
-    bool keeps_actors; /* a type may be durable */
+    bool (*keeps_actors)(void *arg); /* may a type be durable now?  NULL with `typed` */
     /* A turn of a handler of this process calls an actor (TASK_MESSAGE): the task, whose method is
      * the message's, and whose parameters are those of turn_call_pack(), is the source's until
      * job_source_called().  NULL: the source takes none. */

@@ -148,10 +148,16 @@ static uint32_t take_methods(struct manager *m, const struct worker_executor *r,
     return count;
 }
 
+static bool keeps_actors(const struct manager *m)
+{
+    const struct job_source *source = &m->shared->source;
+    return source->keeps_actors && source->keeps_actors(source->arg);
+}
+
 static bool check_types(const struct manager *m, struct worker_executor *r)
 {
     for (uint32_t i = 0; i < r->type_count; i++)
-        if (r->types[i].policy.durable == ACTOR_DURABLE_FSYNC && !m->shared->source.keeps_actors)
+        if (r->types[i].policy.durable == ACTOR_DURABLE_FSYNC && !keeps_actors(m))
             return refuse(r, ERGON_E_STORE, "\"%.*s\": %s", (int)r->types[i].type.len,
                           (const char *)r->types[i].type.at, ACTOR_NO_STORE);
     return true;

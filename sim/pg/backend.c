@@ -75,7 +75,7 @@ struct pg_backend *pg_backend_new(struct pg *pg, struct pg_link *link)
 
 static void roll_back(struct pg_backend *b)
 {
-    pg_tables_clear(b->own);
+    pg_tables_clear(b->own, PG_TABLES);
     b->lock_count = 0;
     b->ticket = 0;
     b->has_xid = b->in_transaction = b->aborted = false;

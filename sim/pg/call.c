@@ -20,10 +20,11 @@ void pg_call_free(struct pg_call *call)
         pg_row_unref(call->unit.ops[n].row);
         pg_row_unref(call->unit.ops[n].options);
         pg_row_unref(call->unit.ops[n].life);
+        pg_tables_clear(&call->unit.ops[n].found, 1);
     }
     free(call->unit.ops);
     if (call->snapshot)
-        pg_tables_clear(call->snapshot);
+        pg_tables_clear(call->snapshot, PG_TABLES);
     free(call->snapshot);
     free(call->view);
     free(call);
@@ -55,7 +56,12 @@ static void set_event(struct pg_op *op, const struct store_event *event)
     op->wrong = pg_pack(&row_events, event, true, &op->row);
 }
 
-/* What is removed is named by its key. */
+bool pg_op_reads(enum store_kind kind)
+{
+    return kind == STORE_ROW_GET || kind == STORE_ROW_PAGE;
+}
+
+/* What is removed or read is named by its key. */
 static void set_row(struct pg_op *op, const struct store_op *from)
 {
     alignas(8) uint8_t key[STORE_ROW_MAX] = {0};
@@ -79,8 +85,13 @@ void pg_op_set(struct pg_op *op, const struct store_op *from)
     case STORE_EVENT:
         set_event(op, &from->event);
         return;
+    case STORE_ROW_PAGE:
+        op->limit = from->limit;
+        set_row(op, from);
+        return;
     case STORE_ROW_PUT:
     case STORE_ROW_REMOVE:
+    case STORE_ROW_GET:
         set_row(op, from);
         return;
     case STORE_SET_BACK:
@@ -93,9 +104,7 @@ void pg_op_set(struct pg_op *op, const struct store_op *from)
     case STORE_LOAD:
     case STORE_MARKS:
     case STORE_HAND_OVER:
-    case STORE_GROUP:
-    case STORE_ROW_GET:
-    case STORE_ROW_PAGE:
+    case STORE_GROUP: /* its members are operations of the unit */
         return;
     }
 }

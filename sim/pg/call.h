@@ -47,9 +47,10 @@ struct pg_op {
     struct pg_row *row, *options, *life; /* row: of `map`; NULL: none */
     struct pg_key key;                   /* of a task */
     uint64_t id, back, from;
-    uint32_t seq, oldest;
+    uint32_t seq, oldest, limit;
     uint8_t durable;
     bool anew, settled, first_life;
+    struct pg_table found; /* the answer of a read: its rows */
 };
 
 struct pg_unit {
@@ -90,6 +91,7 @@ struct pg_call {
 struct pg_call *pg_call_new(enum pg_kind kind);
 void pg_call_free(struct pg_call *call); /* NULL is fine */
 
+bool pg_op_reads(enum store_kind kind);
 /* Fills the unit's operation from the store's. */
 void pg_op_set(struct pg_op *op, const struct store_op *from);
 

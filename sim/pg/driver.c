@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/store/chunk.h"
 #include "sim/pg/handle_parts.h"
 
 enum { BATCHES = 2, UNITS = 2, UNIT_OPS = 4096 };
@@ -42,6 +43,7 @@ struct store {
     struct {
         struct store_batch *batch;
         uint32_t left;
+        bool lost_group, follows_lost;
     } begun[BATCHES];
     uint32_t begun_count, next_batch, next_op;
     struct unit sent[UNITS];
@@ -67,13 +69,33 @@ static void say(struct store *s, enum store_error error, const char *text)
 
 /* --- Outcomes of operations --- */
 
+static uint32_t begun_at(const struct store *s, const struct store_batch *batch)
+{
+    uint32_t n = 0;
+    while (s->begun[n].batch != batch)
+        n++;
+    return n;
+}
+
+static void lose_group(struct store *s, uint32_t begun)
+{
+    s->begun[begun].lost_group = true;
+    for (; begun < s->begun_count; begun++)
+        s->begun[begun].follows_lost = true;
+}
+
+/* A read has its own error, if it has one. */
 static void end(struct store *s, const struct unit *unit, enum store_error error)
 {
-    for (uint32_t n = 0; n < unit->count; n++)
-        unit->batch->ops[unit->from + n]->error = error;
-    for (uint32_t n = 0; n < s->begun_count; n++)
-        if (s->begun[n].batch == unit->batch)
-            s->begun[n].left -= unit->count;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        struct store_op *op = unit->batch->ops[unit->from + n];
+        if (error != STORE_OK || !pg_op_reads(op->kind))
+            store_op_end(op, error);
+        if (error != STORE_OK && op->kind == STORE_GROUP)
+            lose_group(s, begun_at(s, unit->batch));
+    }
+    if (unit->batch)
+        s->begun[begun_at(s, unit->batch)].left -= unit->count;
 }
 
 static struct unit pop(struct store *s)
@@ -218,6 +240,38 @@ static void failed(struct store *s, const char *state)
         s->unreplicated = now(s) + UNREPLICATED;
 }
 
+static bool take_row(struct store_op *op, const struct pg_row *from)
+{
+    alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
+    pg_unpack(op->table, from, row);
+    if (op->kind == STORE_ROW_GET)
+        return row_take(op, row);
+    ((struct store_actor *)row)->state = (struct span){0};
+    return store_chunk_row(op->chunk, op->table, row);
+}
+
+static void take_reads(struct store *s, const struct pg_unit *u)
+{
+    const struct unit *unit = &s->sent[0];
+    uint32_t at = 0;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        struct store_op *op = unit->batch->ops[unit->from + n];
+        bool reads = pg_op_reads(op->kind), good = op->kind != STORE_ROW_PAGE || op->chunk;
+        for (uint32_t i = 0; reads && i < u->ops[at].found.count && good; i++)
+            good = take_row(op, u->ops[at].found.at[i]);
+        if (!good)
+            op->error = STORE_MEMORY;
+        at += op->kind == STORE_GROUP ? op->group.count : 1;
+    }
+}
+
+static void lose_reads(const struct unit *unit)
+{
+    for (uint32_t n = 0; n < unit->count; n++)
+        if (pg_op_reads(unit->batch->ops[unit->from + n]->kind))
+            unit->batch->ops[unit->from + n]->error = STORE_AWAY;
+}
+
 static void take_unit(struct store *s, const struct pg_call *call)
 {
     bool wrong = call->state[0] != '\0';
@@ -227,6 +281,7 @@ static void take_unit(struct store *s, const struct pg_call *call)
     if (!wrong && !call->cancelled) {
         if (counts(&s->sent[0]))
             s->sent[0].batch->ops[s->sent[0].from]->audit = call->audit;
+        take_reads(s, &call->unit);
         note_level(s, call->level);
         committed(s);
     } else if (wrong && kind != PG_NUMBER && kind != PG_AWAY) {
@@ -242,8 +297,10 @@ static void take_unit(struct store *s, const struct pg_call *call)
 
 static void settled(struct store *s, uint64_t batch)
 {
-    while (s->sent_count > 0 && s->sent[0].number <= batch && !counts(&s->sent[0]))
+    while (s->sent_count > 0 && s->sent[0].number <= batch && !counts(&s->sent[0])) {
+        lose_reads(&s->sent[0]);
         committed(s);
+    }
     if (s->sent_count > 0)
         again(s, &s->sent[0]);
     s->committed = batch;
@@ -289,17 +346,40 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint8_t need_of(const struct store *s, const struct store_op *op)
+static uint8_t need_of_one(const struct store *s, const struct store_op *op)
 {
     bool says = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
+    if (op->kind == STORE_ROW_PUT && op->table->by_key && !s->by_storage)
+        return s->require;
     if (!says || s->by_storage || op->task.durable < STORE_LEVEL_FSYNC)
         return 0;
     return op->task.durable == STORE_LEVEL_REPLICATED ? STORE_LEVEL_REPLICATED : s->require;
 }
 
+static const struct store_op *members_of(const struct store_op *op)
+{
+    return op->kind == STORE_GROUP ? op->group.first : NULL;
+}
+
+static uint8_t need_of(const struct store *s, const struct store_op *op)
+{
+    uint8_t need = need_of_one(s, op);
+    for (const struct store_op *m = members_of(op); m; m = m->next)
+        need = need_of_one(s, m) > need ? need_of_one(s, m) : need;
+    return need;
+}
+
 static bool lacks_standby(const struct store *s, const struct store_op *op)
 {
     return s->unreplicated && need_of(s, op) && now(s) < s->unreplicated;
+}
+
+static enum store_error refusal(const struct store *s, const struct store_batch *batch,
+                                const struct store_op *op)
+{
+    if (op->kind == STORE_GROUP && op->group.follows && s->begun[begun_at(s, batch)].follows_lost)
+        return STORE_FOLLOWS;
+    return lacks_standby(s, op) ? STORE_UNREPLICATED : STORE_OK;
 }
 
 static void add_op(const struct store *s, struct pg_unit *u, const struct store_op *op)
@@ -325,6 +405,36 @@ static void add_op(const struct store *s, struct pg_unit *u, const struct store_
         u->fence_mark = larger(u->fence_mark, op->marks.fence_mark);
     }
     u->leaves |= op->kind == STORE_HAND_OVER;
+    for (const struct store_op *m = members_of(op); m; m = m->next)
+        add_op(s, u, m);
+}
+
+static uint32_t count_ops(struct store_op *const *ops, uint32_t count)
+{
+    uint32_t all = 0;
+    for (uint32_t n = 0; n < count; n++)
+        all += ops[n]->kind == STORE_GROUP ? ops[n]->group.count : 1;
+    return all;
+}
+
+static void begin_read(struct store_op *op)
+{
+    op->error = STORE_OK;
+    op->found = op->kind == STORE_ROW_GET ? false : op->found;
+    if (op->kind == STORE_ROW_PAGE)
+        store_chunk_begin(&op->chunk); /* without memory take_reads() finds none */
+}
+
+static void set_ops(struct pg_op *to, struct store_op *const *ops, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++) {
+        if (pg_op_reads(ops[n]->kind))
+            begin_read(ops[n]);
+        if (ops[n]->kind != STORE_GROUP)
+            pg_op_set(to++, ops[n]);
+        for (const struct store_op *m = members_of(ops[n]); m; m = m->next)
+            pg_op_set(to++, m);
+    }
 }
 
 /* As the driver has it: see time_of_rows() there. */
@@ -345,14 +455,14 @@ static void send_unit(struct store *s, struct store_batch *batch, uint32_t count
         .epoch = s->epoch, .session = s->session, .number = unit.number, .names = s->names};
     if (count > 0) {
         unit.from = s->next_op;
-        unit.count = u->count = count;
-        u->ops = calloc(count, sizeof *u->ops);
+        unit.count = count;
+        u->count = count_ops(batch->ops + unit.from, count);
+        u->ops = calloc(u->count, sizeof *u->ops);
         assert(u->ops);
+        set_ops(u->ops, batch->ops + unit.from, count);
     }
-    for (uint32_t n = 0; n < count; n++) {
+    for (uint32_t n = 0; n < count; n++)
         add_op(s, u, batch->ops[unit.from + n]);
-        pg_op_set(&u->ops[n], batch->ops[unit.from + n]);
-    }
     u->committed_at = time_of_rows(s);
     if (count > 0 && batch->ops[unit.from]->kind == STORE_SET_BACK)
         u->committed_at -= batch->ops[unit.from]->back;
@@ -374,7 +484,7 @@ static uint32_t unit_count(const struct store *s, const struct store_batch *batc
         return 1;
     while (s->next_op + count < batch->count && count < most) {
         const struct store_op *op = batch->ops[s->next_op + count];
-        if (is_alone(op) || (count > 0 && lacks_standby(s, op)))
+        if (is_alone(op) || (count > 0 && refusal(s, batch, op) != STORE_OK))
             break;
         count++;
     }
@@ -394,10 +504,13 @@ static void send_units(struct store *s)
 {
     while (may_send(s)) {
         struct store_batch *batch = s->begun[s->next_batch].batch;
-        if (lacks_standby(s, batch->ops[s->next_op]))
-            end_next(s, STORE_UNREPLICATED);
-        else
+        enum store_error error = refusal(s, batch, batch->ops[s->next_op]);
+        if (error == STORE_OK)
             send_unit(s, batch, unit_count(s, batch));
+        else if (s->sent_count > 0)
+            return;
+        else
+            end_next(s, error);
     }
 }
 
@@ -519,6 +632,7 @@ static void *driver_open(const struct store_setup *setup, struct store_fault *fa
         .pg = s->pg, .node = s->node, .tables = setup->tables, .table_count = setup->table_count};
     s->back_off = BACK_OFF;
     s->state.room = UINT64_MAX;
+    s->state.keeps_actors = true;
     s->must_settle = true;
     if (!come_back(s))
         lose(s, "no primary is reached");
@@ -529,6 +643,9 @@ static void driver_begin(void *driver, struct store_batch *batch)
 {
     struct store *s = driver;
     assert(s->begun_count < BATCHES && batch->count > 0);
+    s->begun[s->begun_count].follows_lost =
+        s->begun_count > 0 && s->begun[s->begun_count - 1].lost_group;
+    s->begun[s->begun_count].lost_group = false;
     s->begun[s->begun_count].batch = batch;
     s->begun[s->begun_count++].left = batch->count;
     if (s->fenced || !s->epoch)

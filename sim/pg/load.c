@@ -81,7 +81,7 @@ static const struct store_table *table_of(const struct pg_load_setup *setup, uin
 {
     uint32_t at = 1;
     for (uint32_t n = 0; n < setup->table_count; n++)
-        if (setup->tables[n]->one && at++ == step)
+        if (setup->tables[n]->one && !setup->tables[n]->by_key && at++ == step)
             return setup->tables[n];
     *last = step - at;
     return NULL;

@@ -49,7 +49,7 @@ static void drop_first(struct pg_machine *m)
     m->first = r->next;
     if (!m->first)
         m->last = NULL;
-    pg_tables_clear(r->changes);
+    pg_tables_clear(r->changes, PG_TABLES);
     free(r);
 }
 
@@ -85,7 +85,7 @@ uint64_t pg_machines_next(const struct pg *pg)
 
 void pg_machine_clear(struct pg_machine *m)
 {
-    pg_tables_clear(m->tables);
+    pg_tables_clear(m->tables, PG_TABLES);
     while (m->first)
         drop_first(m);
 }

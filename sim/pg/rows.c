@@ -160,10 +160,26 @@ static bool is_null(const struct store_column *c, const void *field)
     return is_span(c) ? ((const struct span *)field)->len == 0 : number_of(c, field) == 0;
 }
 
+/* A NUL behind each part, which none of them has, keeps the order of the columns. */
+static struct pg_key key_of_actor(const struct store_actor *row)
+{
+    const struct span parts[] = {row->type, row->key, row->tenant};
+    struct pg_key key = {0};
+    for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
+        require(key.len + parts[n].len < sizeof key.at, "a key is longer than the model has room");
+        if (parts[n].len > 0)
+            memcpy(key.at + key.len, parts[n].at, parts[n].len);
+        key.len += (uint32_t)parts[n].len + 1;
+    }
+    return key;
+}
+
 static struct pg_key key_of(const struct store_table *map, const void *row)
 {
     const struct store_column *c = map->columns;
     const uint8_t *at = row;
+    if (map == &store_actors)
+        return key_of_actor(row);
     if (is_span(c))
         return pg_key_text(*(const struct span *)(at + c->at));
     if (map != &row_events)
@@ -174,7 +190,8 @@ static struct pg_key key_of(const struct store_table *map, const void *row)
 /* A cron without a number gets one; other columns of a key cannot be NULL. */
 static bool must_be(const struct store_table *map, uint32_t column)
 {
-    bool is_key = (column == 0 && map != &store_crons) || (column == 1 && map == &row_events);
+    bool two = map == &row_events || map == &store_actors;
+    bool is_key = (column == 0 && map != &store_crons) || (column == 1 && two);
     return map->columns[column].required || is_key;
 }
 
@@ -300,7 +317,7 @@ static void drop(struct pg_table *t, const struct pg_row *row)
 
 void pg_tables_copy(struct pg_table to[PG_TABLES], const struct pg_table from[PG_TABLES])
 {
-    pg_tables_clear(to);
+    pg_tables_clear(to, PG_TABLES);
     for (int n = 0; n < PG_TABLES; n++) {
         to[n].at = malloc((from[n].count + 1) * sizeof *to[n].at);
         require(to[n].at != NULL, "no memory for a snapshot of the model");
@@ -310,9 +327,9 @@ void pg_tables_copy(struct pg_table to[PG_TABLES], const struct pg_table from[PG
     }
 }
 
-void pg_tables_clear(struct pg_table tables[PG_TABLES])
+void pg_tables_clear(struct pg_table *tables, int count)
 {
-    for (int n = 0; n < PG_TABLES; n++) {
+    for (int n = 0; n < count; n++) {
         for (uint32_t i = 0; i < tables[n].count; i++)
             pg_row_unref(tables[n].at[i]);
         free(tables[n].at);

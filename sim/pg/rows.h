@@ -56,7 +56,7 @@ int pg_table_index(const struct store_table *map); /* by its name */
 struct pg_row *pg_table_find(const struct pg_table *t, const struct pg_key *key);
 void pg_table_put(struct pg_table *t, struct pg_row *row); /* takes the reference */
 void pg_tables_copy(struct pg_table to[PG_TABLES], const struct pg_table from[PG_TABLES]);
-void pg_tables_clear(struct pg_table tables[PG_TABLES]);
+void pg_tables_clear(struct pg_table *tables, int count);
 /* Puts what a transaction changed into the tables, and clears it. */
 void pg_tables_apply(struct pg_table to[PG_TABLES], const struct pg_table changes[PG_TABLES]);
 

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "sim/pg/parts.h"
 
-enum { SUBMISSIONS, OPTIONS, LIVES, EVENTS, CRONS, QUEUES, RATES, SEMAPHORES, HOLDS };
+enum { SUBMISSIONS, OPTIONS, LIVES, EVENTS, CRONS, QUEUES, RATES, SEMAPHORES, HOLDS, ACTORS };
 
 static void put(const struct pg_sight *s, int table, struct pg_row *row)
 {
@@ -224,6 +224,28 @@ static void remove_row(const struct pg_sight *s, const struct pg_op *op)
     drop_key(s, pg_table_index(op->map), &key);
 }
 
+/* --- Rows that are asked for --- */
+
+static struct pg_key key_at(const struct pg_row *row)
+{
+    struct pg_key key = {.len = row->key_len};
+    memcpy(key.at, row->at, key.len);
+    return key;
+}
+
+static void read_rows(const struct pg_sight *s, struct pg_op *op)
+{
+    struct pg_key key = key_at(op->row);
+    const struct pg_row *row =
+        op->kind == STORE_ROW_GET ? pg_see(s, ACTORS, &key) : pg_see_from(s, ACTORS, &key);
+    uint32_t most = op->kind == STORE_ROW_GET ? 1 : op->limit;
+    pg_tables_clear(&op->found, 1);
+    while (row && op->found.count < most) {
+        pg_table_put(&op->found, pg_row_ref((struct pg_row *)row));
+        row = pg_see_next(s, ACTORS, row);
+    }
+}
+
 /* --- All rows of a table --- */
 
 static bool earlier(uint64_t *at, uint64_t by)
@@ -330,7 +352,7 @@ const struct pg_op *pg_unit_node(const struct pg_unit *unit, uint32_t *n)
     return NULL;
 }
 
-static const char *run_op(const struct pg_sight *s, struct pg_call *call, const struct pg_op *op,
+static const char *run_op(const struct pg_sight *s, struct pg_call *call, struct pg_op *op,
                           const struct row_counters *counters)
 {
     switch (op->kind) {
@@ -355,13 +377,15 @@ static const char *run_op(const struct pg_sight *s, struct pg_call *call, const 
     case STORE_COUNT:
         count(s, call, op, counters);
         return NULL;
+    case STORE_ROW_GET:
+    case STORE_ROW_PAGE:
+        read_rows(s, op);
+        return NULL;
     case STORE_SYNC:
     case STORE_LOAD:
     case STORE_MARKS:
     case STORE_HAND_OVER:
     case STORE_GROUP:
-    case STORE_ROW_GET:
-    case STORE_ROW_PAGE:
         break;
     }
     return NULL;
@@ -372,7 +396,7 @@ const char *pg_unit_run(const struct pg_sight *sight, struct pg_call *call,
 {
     const char *wrong = NULL;
     for (uint32_t n = 0; n < call->unit.count && !wrong; n++) {
-        const struct pg_op *op = &call->unit.ops[n];
+        struct pg_op *op = &call->unit.ops[n];
         wrong = op->wrong ? op->wrong : run_op(sight, call, op, &owner->counters);
     }
     return wrong;

@@ -158,6 +158,34 @@ class ClusterTest(unittest.TestCase):
         self.assertNotIn(again.name, [row["node"] for row in self.status(b)["nodes"]])
         self.assertEqual(again.wait(), DEPOSED)
 
+    def test_actors_outlive_their_owner(self):
+        a, b, c = self.three()
+        with a.connect() as client:
+            for n in range(30):
+                client.call("actor.call", f"counter/{n % 10}", "add", [n])
+            client.call("actor.stop", "counter/3", {"reason": "by hand"})
+            told = client.call("actor.tell", "counter/3", "add", [100])
+            self.assertEqual(told["durable"], "replicated")
+            client.call("actor.remind", "counter/4", "later", "add", [1], {"in": "1h"})
+            client.call("actor.call", "ticker/1", "start", [1_000_000, "1s"])
+            client.call("actor.drop", "counter/9")
+        a.discard()
+        owner = self.owner(b, c, epoch=2)
+        with owner.connect() as client:
+            states = {shown["actor"]: client.call("actor.get", shown["actor"], {"state": True}) for shown in client.call("actor.list", {})["actors"]}
+            self.assertEqual({name: shown["state"] for name, shown in states.items() if name != "ticker/1"},
+                             {f"counter/{n}": 30 + 3 * n for n in range(9)})
+            self.assertEqual((states["counter/3"]["stopped"], states["counter/3"]["waiting"]), ("by hand", 1))
+            self.assertEqual([r["name"] for r in states["counter/4"]["reminders"]], ["later"])
+            client.call("actor.start", "counter/3")
+            self.assertEqual(client.call("actor.call", "counter/3", "add", [1]), 140)
+            self.assertEqual(client.call("task.run_now", states["counter/4"]["reminders"][0]["id"])["state"], "queued")
+            eventually(lambda: client.call("actor.call", "counter/4", "get") == 43, "the reminder comes")
+            version = states["ticker/1"]["version"]
+            eventually(lambda: client.call("actor.get", "ticker/1")["version"] > version, "the steps go on")
+            audit = client.call("server.audit")
+            self.assertTrue(audit["balanced"], audit)
+
     def test_an_owner_that_stood_still_is_deposed_and_ends(self):
         a, b, c = self.three()
         ids = self.keep(a)

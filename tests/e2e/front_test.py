@@ -189,6 +189,36 @@ class Front(Nodes):
         client.call("task.cancel", task)
         self.assertEqual(client.result(waits)["ended"][0]["state"], "cancelled")
 
+    def test_calls_of_actors_while_an_owner_is_killed(self):
+        """What clients repeat by its key is in the states once, whatever the old owner had done of it."""
+        calls, actors, threads = 60, 5, []
+        done, unsure = [0] * 4, []
+
+        def caller(number):
+            with self.b.connect() as client:
+                while done[number] < calls:
+                    n = done[number]
+                    try:
+                        client.call("actor.call", f"counter/{n % actors}", "add", [1], {"key": f"{number}/{n}"})
+                        done[number] += 1
+                    except RemoteError as e:
+                        unsure.append(e.code)
+
+        for number in range(len(done)):
+            threads.append(threading.Thread(target=caller, args=(number,)))
+            threads[-1].start()
+        eventually(lambda: min(done) > 10, "they call")
+        self.a.signal(harness.signal.SIGKILL)
+        self.wait_owner(self.b, "b")
+        for thread in threads:
+            thread.join(LIMIT)
+        self.assertEqual(done, [calls] * len(done))
+        self.assertLessEqual(set(unsure), {"UNSURE"})
+        with self.b.connect() as client:
+            states = [client.call("actor.call", f"counter/{n}", "get") for n in range(actors)]
+            self.assertEqual(states, [len(done) * calls // actors] * actors)
+            self.assertTrue(client.call("server.audit")["balanced"])
+
     def test_owner_drained(self):
         """A planned hand-over under load: each request without a key is answered, none is UNSURE, each is done once."""
         ids, errors, stop = [], [], threading.Event()

@@ -9,7 +9,8 @@
 enum { LINE = 600 };
 
 static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_semaphores,
-                                                   &store_holds, &store_crons};
+                                                   &store_holds,  &store_crons, &store_actor_types,
+                                                   &store_actors};
 
 struct reading {
     const struct store_offline *o;

@@ -17,20 +17,8 @@ struct filling {
     uint64_t tasks;
 };
 
-/* Without its state an actor would begin anew. */
-static bool refuse(struct filling *f)
-{
-    snprintf(f->fault.text, sizeof f->fault.text,
-             "the file has actors, which PostgreSQL cannot keep yet; drop them (ergon actor drop), "
-             "or leave their lines out of an export");
-    f->failed = true;
-    return false;
-}
-
 static bool put(struct filling *f, const struct store_table *table, const void *row)
 {
-    if (table->file || (table == &row_submissions && ((const struct store_task *)row)->actor.len))
-        return refuse(f);
     f->failed = f->fill->row(f->database, table, row, &f->fault) != 0;
     return !f->failed;
 }

@@ -2,12 +2,13 @@
  *
  * Operations of different tasks do not depend on one another, so a statement takes all of a kind.
  * Of one task they stay in order: PUT, CHANGE, EVENT and REMOVE run in this order, and what does
- * not fit into it (a second CHANGE of one task, an EVENT behind its REMOVE) begins a new group of
- * statements. */
+ * not fit into it (a second CHANGE of one task, an EVENT behind its REMOVE) begins a new run of
+ * statements.  So do rows of actors: PUT, REMOVE, GET. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "server/store/postgres/reads.h"
 #include "server/store/postgres/sql.h"
 #include "server/store/postgres/statements.h"
 
@@ -26,9 +27,29 @@ bool batch_is_alone(const struct unit *unit)
     return unit->batch && is_alone(unit->batch->ops[unit->from]);
 }
 
+static const struct store_op *members_of(const struct store_op *op)
+{
+    return op->kind == STORE_GROUP ? op->group.first : NULL;
+}
+
+/* Rows that lie by a key of several columns: those of store_actors. */
+static bool is_of_actor(const struct store_op *op)
+{
+    return (op->kind == STORE_ROW_PUT || op->kind == STORE_ROW_REMOVE ||
+            op->kind == STORE_ROW_GET) &&
+           op->table->by_key;
+}
+
+static bool puts_actor(const struct store_op *op)
+{
+    return op->kind == STORE_ROW_PUT && is_of_actor(op);
+}
+
 static size_t size_of(const struct store_op *op)
 {
     const struct store_task *t = &op->task;
+    if (puts_actor(op))
+        return ((const struct store_actor *)op->row)->state.len;
     if (op->kind == STORE_PUT)
         return t->params.len + t->result.len + t->after.len + t->after_any.len;
     if (op->kind == STORE_CHANGE)
@@ -36,32 +57,69 @@ static size_t size_of(const struct store_op *op)
     return op->kind == STORE_EVENT ? op->event.data.len + op->event.text.len : 0;
 }
 
-static uint8_t need_of(const struct postgres_store *s, const struct store_op *op)
+static size_t size_with_members(const struct store_op *op)
+{
+    size_t size = size_of(op);
+    for (const struct store_op *m = members_of(op); m; m = m->next)
+        size += size_of(m);
+    return size;
+}
+
+/* A state is as durable as a task that is FSYNC. */
+static uint8_t need_of_one(const struct postgres_store *s, const struct store_op *op)
 {
     bool says = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
+    if (puts_actor(op) && !s->by_storage)
+        return s->require;
     if (!says || s->by_storage || op->task.durable < STORE_LEVEL_FSYNC)
         return 0;
     return op->task.durable == STORE_LEVEL_REPLICATED ? STORE_LEVEL_REPLICATED : s->require;
 }
 
-bool batch_lacks_standby(const struct postgres_store *s, const struct store_op *op)
+static uint8_t need_of(const struct postgres_store *s, const struct store_op *op)
+{
+    uint8_t need = need_of_one(s, op);
+    for (const struct store_op *m = members_of(op); m; m = m->next) {
+        uint8_t of_member = need_of_one(s, m);
+        need = of_member > need ? of_member : need;
+    }
+    return need;
+}
+
+static bool lacks_standby(const struct postgres_store *s, const struct store_op *op)
 {
     return s->unreplicated && need_of(s, op) && clock_monotonic() < s->unreplicated;
+}
+
+static bool follows_lost(const struct postgres_store *s, const struct store_batch *batch,
+                         const struct store_op *op)
+{
+    return op->kind == STORE_GROUP && op->group.follows &&
+           outcome_begun((struct postgres_store *)s, batch)->follows_lost;
+}
+
+enum store_error batch_refusal(const struct postgres_store *s, const struct store_batch *batch,
+                               const struct store_op *op)
+{
+    if (follows_lost(s, batch, op))
+        return STORE_FOLLOWS;
+    return lacks_standby(s, op) ? STORE_UNREPLICATED : STORE_OK;
 }
 
 uint32_t batch_unit(const struct postgres_store *s, const struct store_batch *batch, uint32_t from,
                     uint32_t most)
 {
-    uint32_t end = from;
+    uint32_t end = from, ops = 0;
     size_t size = 0;
-    if (most > UNIT_OPS)
-        most = UNIT_OPS;
-    while (end < batch->count && end - from < most && size < UNIT_BYTES) {
-        if (is_alone(batch->ops[end]))
+    while (end < batch->count && end - from < most && ops < UNIT_OPS && size < UNIT_BYTES) {
+        const struct store_op *op = batch->ops[end];
+        if (is_alone(op))
             return end == from ? 1 : end - from;
-        if (end > from && batch_lacks_standby(s, batch->ops[end]))
+        if (end > from && batch_refusal(s, batch, op) != STORE_OK)
             break;
-        size += size_of(batch->ops[end++]);
+        size += size_with_members(op);
+        ops += op->kind == STORE_GROUP ? op->group.count : 1;
+        end++;
     }
     return end - from;
 }
@@ -131,6 +189,8 @@ static bool send_fence(struct postgres_store *s, const struct unit *unit)
         const struct store_op *op = unit->batch->ops[unit->from + n];
         uint8_t need = need_of(s, op);
         add_op(&sums, op);
+        for (const struct store_op *m = members_of(op); m; m = m->next)
+            add_op(&sums, m);
         sums.need = need > sums.need ? need : sums.need;
     }
     const struct store_counts *c = &sums.counts;
@@ -159,15 +219,26 @@ static bool send_fence(struct postgres_store *s, const struct unit *unit)
     return statement_send(s, STATEMENT_FENCE);
 }
 
-/* --- Groups --- */
+/* --- Runs: operations that the same statements take together --- */
 
 struct group_entry {
-    uint64_t id;
+    uint64_t id;    /* of a task; or a hash of an actor's key */
     uint32_t seq;   /* of its last event */
     uint32_t kinds; /* of its operations: bits by enum store_kind; 0: the entry is free */
+    uint32_t at;    /* of an actor: an operation of that key; the PUT, if there is one */
 };
 
 #define BIT(kind) (1u << (kind))
+
+static uint32_t count_ops(const struct unit *unit)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        const struct store_op *op = unit->batch->ops[unit->from + n];
+        count += op->kind == STORE_GROUP ? op->group.count : 1;
+    }
+    return count;
+}
 
 static bool reserve_groups(struct postgres_store *s, uint32_t count)
 {
@@ -177,12 +248,31 @@ static bool reserve_groups(struct postgres_store *s, uint32_t count)
     if (room > s->groups_room) {
         struct group_entry *entries = realloc(s->groups, room * sizeof *entries);
         const void **rows = realloc(s->rows, room * sizeof *rows);
+        struct store_op **ops = realloc(s->ops, room * sizeof *ops);
         s->groups = entries ? entries : s->groups;
         s->rows = rows ? rows : s->rows;
-        if (!entries || !rows)
+        s->ops = ops ? ops : s->ops;
+        if (!entries || !rows || !ops)
             return false;
-        s->groups_room = s->rows_room = room;
+        s->groups_room = room;
     }
+    return true;
+}
+
+/* A group is written or not as its unit is. */
+static bool unfold(struct postgres_store *s, const struct unit *unit)
+{
+    if (!reserve_groups(s, count_ops(unit)))
+        return false;
+    s->op_count = 0;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        struct store_op *op = unit->batch->ops[unit->from + n];
+        if (op->kind != STORE_GROUP)
+            s->ops[s->op_count++] = op;
+        for (struct store_op *m = op->kind == STORE_GROUP ? op->group.first : NULL; m; m = m->next)
+            s->ops[s->op_count++] = m;
+    }
+    assert(s->op_count == count_ops(unit));
     return true;
 }
 
@@ -194,7 +284,46 @@ static struct group_entry *entry_of(struct postgres_store *s, uint64_t id)
     return &s->groups[at & mask];
 }
 
-static bool fits(const struct group_entry *e, const struct store_op *op)
+static uint64_t hash_span(uint64_t hash, struct span s)
+{
+    for (size_t n = 0; n < s.len; n++) /* FNV-1a */
+        hash = (hash ^ s.at[n]) * UINT64_C(0x100000001B3);
+    return (hash ^ 0xFF) * UINT64_C(0x100000001B3); /* no byte of UTF-8 */
+}
+
+static uint64_t id_of(const struct store_op *op)
+{
+    const struct store_actor *a = (const struct store_actor *)op->row;
+    if (is_of_actor(op))
+        return hash_span(hash_span(hash_span(UINT64_C(0xCBF29CE484222325), a->type), a->key),
+                         a->tenant);
+    return op->kind == STORE_EVENT ? op->event.id : op->task.id;
+}
+
+static bool same_actor(const struct store_op *a, const struct store_op *b)
+{
+    const struct store_actor *x = (const struct store_actor *)a->row,
+                             *y = (const struct store_actor *)b->row;
+    return span_equal(x->type, y->type) && span_equal(x->key, y->key) &&
+           span_equal(x->tenant, y->tenant);
+}
+
+enum { OF_ACTOR = BIT(STORE_ROW_PUT) | BIT(STORE_ROW_REMOVE) | BIT(STORE_ROW_GET) };
+
+static bool fits_actor(const struct postgres_store *s, const struct group_entry *e,
+                       const struct store_op *op)
+{
+    if (e->kinds == 0)
+        return true;
+    if (!(e->kinds & OF_ACTOR) || !same_actor(s->ops[e->at], op))
+        return false; /* another one, of the same hash */
+    if (op->kind == STORE_ROW_GET)
+        return true;
+    return !(e->kinds & (BIT(STORE_ROW_GET) | BIT(STORE_ROW_REMOVE)));
+}
+
+static bool fits(const struct postgres_store *s, const struct group_entry *e,
+                 const struct store_op *op)
 {
     switch (op->kind) {
     case STORE_PUT:
@@ -208,6 +337,8 @@ static bool fits(const struct group_entry *e, const struct store_op *op)
         return !(e->kinds & BIT(STORE_REMOVE));
     case STORE_ROW_PUT:
     case STORE_ROW_REMOVE:
+    case STORE_ROW_GET:
+        return fits_actor(s, e, op);
     case STORE_SYNC:
     case STORE_SET_BACK:
     case STORE_LOAD:
@@ -215,7 +346,6 @@ static bool fits(const struct group_entry *e, const struct store_op *op)
     case STORE_HAND_OVER:
     case STORE_COUNT:
     case STORE_GROUP:
-    case STORE_ROW_GET:
     case STORE_ROW_PAGE:
         break;
     }
@@ -228,28 +358,41 @@ static bool is_of_task(const struct store_op *op)
            op->kind == STORE_REMOVE;
 }
 
-/* The end of the group that begins at `from`. */
-static uint32_t group_end(struct postgres_store *s, const struct unit *unit, uint32_t from)
+/* Of several puts of an actor the last counts, and the others are left out. */
+static void note(struct postgres_store *s, struct group_entry *e, uint32_t at)
+{
+    const struct store_op *op = s->ops[at];
+    bool puts = puts_actor(op) && e->kinds & BIT(STORE_ROW_PUT);
+    if (puts)
+        s->ops[e->at] = NULL;
+    if (puts || e->kinds == 0)
+        e->at = at;
+    if (op->kind == STORE_EVENT)
+        e->seq = op->event.seq;
+    e->id = id_of(op);
+    e->kinds |= BIT(op->kind);
+}
+
+/* The end of the run that begins at `from`.  What a page does not see must not be before it. */
+static uint32_t run_end(struct postgres_store *s, uint32_t from)
 {
     uint32_t end = from;
     memset(s->groups, 0, s->groups_room * sizeof *s->groups);
-    for (; end < unit->count; end++) {
-        const struct store_op *op = unit->batch->ops[unit->from + end];
-        if (!is_of_task(op))
+    for (; end < s->op_count; end++) {
+        const struct store_op *op = s->ops[end];
+        if (op->kind == STORE_ROW_PAGE)
+            return end + 1;
+        if (!is_of_task(op) && !is_of_actor(op))
             continue;
-        uint64_t id = op->kind == STORE_EVENT ? op->event.id : op->task.id;
-        struct group_entry *e = entry_of(s, id);
-        if (!fits(e, op))
+        struct group_entry *e = entry_of(s, id_of(op));
+        if (!fits(s, e, op))
             break;
-        e->id = id;
-        e->kinds |= BIT(op->kind);
-        if (op->kind == STORE_EVENT)
-            e->seq = op->event.seq;
+        note(s, e, end);
     }
     return end;
 }
 
-/* --- The statements of a group --- */
+/* --- The statements of a run --- */
 
 static bool is_put(const struct store_op *op)
 {
@@ -306,6 +449,16 @@ static bool is_remove(const struct store_op *op)
     return op->kind == STORE_REMOVE;
 }
 
+static bool removes_actor(const struct store_op *op)
+{
+    return op->kind == STORE_ROW_REMOVE && is_of_actor(op);
+}
+
+static bool gets_actor(const struct store_op *op)
+{
+    return op->kind == STORE_ROW_GET;
+}
+
 static const struct store_column oldest_column = {
     .name = "oldest", .kind = COLUMN_U32, .at = offsetof(struct store_event, oldest)};
 
@@ -313,26 +466,31 @@ static const struct store_column oldest_column = {
 struct part {
     enum statement statement;
     bool (*has)(const struct store_op *op);
-    const struct store_table *map; /* its columns... */
-    bool all;                      /* ...or the first of them, and `second` if there is one */
-    const struct store_column *second;
+    const struct store_table *map;   /* its columns... */
+    uint32_t first;                  /* ...or so many of them from the first on... */
+    const struct store_column *more; /* ...and this one, if there is one */
 };
 
+enum { ALL = 0, ACTOR_KEY = 3 /* columns */ };
+
 static const struct part parts[] = {
-    {STATEMENT_PUT, is_put, &row_database_submissions, true, NULL},
-    {STATEMENT_PUT_OPTIONS, puts_options, &row_options, true, NULL},
-    {STATEMENT_PUT_LIFE, puts_life, &row_lives, true, NULL},
-    {STATEMENT_CHANGE, changes_life, &row_lives, true, NULL},
-    {STATEMENT_FIRST_LIFE, begins_life, &row_lives, true, NULL},
-    {STATEMENT_DURABLE, changes_durable, &row_database_submissions, false, NULL},
-    {STATEMENT_OPTIONS, changes_options, &row_options, true, NULL},
-    {STATEMENT_SETTLED, settles, &row_options, false, NULL},
-    {STATEMENT_EVENT, is_event, &row_events, true, NULL},
-    {STATEMENT_TRIM, trims, &row_events, false, &oldest_column},
-    {STATEMENT_REMOVE_EVENTS, is_remove, &row_database_submissions, false, NULL},
-    {STATEMENT_REMOVE_OPTIONS, is_remove, &row_database_submissions, false, NULL},
-    {STATEMENT_REMOVE_LIFE, is_remove, &row_database_submissions, false, NULL},
-    {STATEMENT_REMOVE, is_remove, &row_database_submissions, false, NULL}};
+    {STATEMENT_PUT, is_put, &row_database_submissions, ALL, NULL},
+    {STATEMENT_PUT_OPTIONS, puts_options, &row_options, ALL, NULL},
+    {STATEMENT_PUT_LIFE, puts_life, &row_lives, ALL, NULL},
+    {STATEMENT_CHANGE, changes_life, &row_lives, ALL, NULL},
+    {STATEMENT_FIRST_LIFE, begins_life, &row_lives, ALL, NULL},
+    {STATEMENT_DURABLE, changes_durable, &row_database_submissions, 1, NULL},
+    {STATEMENT_OPTIONS, changes_options, &row_options, ALL, NULL},
+    {STATEMENT_SETTLED, settles, &row_options, 1, NULL},
+    {STATEMENT_EVENT, is_event, &row_events, ALL, NULL},
+    {STATEMENT_TRIM, trims, &row_events, 1, &oldest_column},
+    {STATEMENT_REMOVE_EVENTS, is_remove, &row_database_submissions, 1, NULL},
+    {STATEMENT_REMOVE_OPTIONS, is_remove, &row_database_submissions, 1, NULL},
+    {STATEMENT_REMOVE_LIFE, is_remove, &row_database_submissions, 1, NULL},
+    {STATEMENT_REMOVE, is_remove, &row_database_submissions, 1, NULL},
+    {STATEMENT_PUT_ACTORS, puts_actor, &store_actors, ALL, NULL},
+    {STATEMENT_REMOVE_ACTORS, removes_actor, &store_actors, ACTOR_KEY, NULL},
+    {STATEMENT_GET_ACTORS, gets_actor, &store_actors, ACTOR_KEY, NULL}};
 
 static const struct store_column *column_of(const struct store_table *map, const char *name)
 {
@@ -347,27 +505,51 @@ static bool send_part(struct postgres_store *s, const struct part *part, uint32_
     bool clean = part->map == &row_lives || part->map == &row_events;
     struct values *v = &s->values;
     values_begin(v);
-    for (uint32_t n = 0; n < (part->all ? sql_columns(part->map) : 1); n++)
+    for (uint32_t n = 0; n < (part->first == ALL ? sql_columns(part->map) : part->first); n++)
         values_array(v, &part->map->columns[n], s->rows, count, &s->names, clean);
-    if (part->second)
-        values_array(v, part->second, s->rows, count, &s->names, false);
+    if (part->more)
+        values_array(v, part->more, s->rows, count, &s->names, false);
     if (part->statement == STATEMENT_DURABLE)
         values_array(v, column_of(part->map, "durable"), s->rows, count, &s->names, false);
     if (part->statement == STATEMENT_CHANGE || part->statement == STATEMENT_FIRST_LIFE)
         values_number(v, count);
+    if (part->statement == STATEMENT_GET_ACTORS) {
+        values_number(v, s->reads);
+        s->reads += count;
+    }
     return statement_send(s, part->statement);
 }
 
-static bool send_group(struct postgres_store *s, struct store_op *const *ops, uint32_t count)
+static bool send_page(struct postgres_store *s, const struct store_op *page)
+{
+    values_begin(&s->values);
+    for (uint32_t n = 0; n < ACTOR_KEY; n++)
+        values_field(&s->values, &store_actors.columns[n], page->row, &s->names);
+    values_number(&s->values, page->limit);
+    values_number(&s->values, ++s->reads);
+    return statement_send(s, STATEMENT_PAGE_ACTORS);
+}
+
+static const void *row_of(const struct store_op *op)
+{
+    if (is_of_actor(op))
+        return op->row;
+    return is_event(op) ? (const void *)&op->event : &op->task;
+}
+
+static bool send_run(struct postgres_store *s, struct store_op *const *ops, uint32_t count)
 {
     bool good = true;
     for (unsigned p = 0; p < sizeof parts / sizeof *parts && good; p++) {
         uint32_t rows = 0;
         for (uint32_t n = 0; n < count; n++)
-            if (parts[p].has(ops[n]))
-                s->rows[rows++] = is_event(ops[n]) ? (const void *)&ops[n]->event : &ops[n]->task;
+            if (ops[n] && parts[p].has(ops[n]))
+                s->rows[rows++] = row_of(ops[n]);
         good = rows == 0 || send_part(s, &parts[p], rows);
     }
+    const struct store_op *last = ops[count - 1];
+    if (good && last && last->kind == STORE_ROW_PAGE)
+        good = send_page(s, last);
     return good;
 }
 
@@ -410,14 +592,25 @@ static bool put_row(struct postgres_store *s, const struct store_op *op)
     return send_text(s, text);
 }
 
-static bool send_rows(struct postgres_store *s, struct store_op *const *ops, uint32_t count)
+static bool send_rows(struct postgres_store *s)
 {
     bool good = true;
-    for (uint32_t n = 0; n < count && good; n++)
-        if (ops[n]->kind == STORE_ROW_PUT)
-            good = put_row(s, ops[n]);
-        else if (ops[n]->kind == STORE_ROW_REMOVE)
-            good = remove_row(s, ops[n]);
+    for (uint32_t n = 0; n < s->op_count && good; n++)
+        if (is_of_actor(s->ops[n]))
+            continue;
+        else if (s->ops[n]->kind == STORE_ROW_PUT)
+            good = put_row(s, s->ops[n]);
+        else if (s->ops[n]->kind == STORE_ROW_REMOVE)
+            good = remove_row(s, s->ops[n]);
+    return good;
+}
+
+static bool begin_reads(struct postgres_store *s)
+{
+    bool good = true;
+    s->reads = 0;
+    for (uint32_t n = 0; n < s->op_count && good; n++)
+        good = !read_is(s->ops[n]) || read_begin(s->ops[n]);
     return good;
 }
 
@@ -467,16 +660,15 @@ void batch_take_count(struct store_op *op, const PGresult *r)
 
 static bool send_ops(struct postgres_store *s, const struct unit *unit)
 {
-    struct store_op *const *ops = unit->batch->ops + unit->from;
-    bool good = reserve_groups(s, unit->count);
-    if (ops[0]->kind == STORE_SET_BACK)
-        return send_set_back(s, ops[0]->back);
-    if (ops[0]->kind == STORE_COUNT)
-        return send_count(s, &ops[0]->audit);
-    good = good && send_rows(s, ops, unit->count);
-    for (uint32_t from = 0, end; from < unit->count && good; from = end) {
-        end = group_end(s, unit, from);
-        good = send_group(s, ops + from, end - from);
+    const struct store_op *first = unit->batch->ops[unit->from];
+    if (first->kind == STORE_SET_BACK)
+        return send_set_back(s, first->back);
+    if (first->kind == STORE_COUNT)
+        return send_count(s, &first->audit);
+    bool good = unfold(s, unit) && begin_reads(s) && send_rows(s);
+    for (uint32_t from = 0, end; good && from < s->op_count; from = end) {
+        end = run_end(s, from);
+        good = send_run(s, s->ops + from, end - from);
     }
     return good;
 }

@@ -402,10 +402,12 @@ static bool check_server(struct connection *c, const char *where, struct store_f
     return !standby && utf8;
 }
 
-static bool check_version(const PGresult *r, const char *where, struct store_fault *fault)
+static bool check_version(struct connection *c, const PGresult *r, const char *where,
+                          struct store_fault *fault)
 {
     int version = PQntuples(r) == 1 ? atoi(PQgetvalue(r, 0, 0)) : 0;
     int least = version ? atoi(PQgetvalue(r, 0, 1)) : 0;
+    c->least = least;
     if (version < SCHEMA_VERSION)
         error_say(fault, STORE_IO, where,
                   "the schema ergon is of version %d, older than this ergond (%d); run 'ergon "
@@ -444,7 +446,7 @@ static bool check_schema(struct connection *c, const char *where, struct store_f
         return false;
     r = connection_run(c, "SELECT version, protocol_min FROM ergon.cluster", NULL, c->opened_by,
                        where, fault);
-    bool good = r && check_version(r, where, fault);
+    bool good = r && check_version(c, r, where, fault);
     PQclear(r);
     return good;
 }

@@ -19,6 +19,7 @@ struct connection {
     ao_time opened_by; /* connection_open() does not wait longer */
     int stop;          /* as connection_open() has it */
     ao_time stop_by;   /* 0; or the process stops, and what waits ends then */
+    int least;         /* the oldest version of nodes that may share the database */
 };
 
 enum connection_use {
@@ -30,7 +31,11 @@ enum connection_use {
 
 /* The version of the tables: a server takes those of its own and, once `upgrade` has added to them,
  * those of the next one. */
-enum { SCHEMA_VERSION = 1, SERVER_VERSION_MIN = 130000 };
+enum { SCHEMA_VERSION = 2, SERVER_VERSION_MIN = 130000 };
+
+/* Nodes of versions before this one take messages to actors for plain tasks: there are none while
+ * such a node may own the tasks. */
+enum { ACTORS_SINCE = 2 };
 
 /* NULL, or what is wrong with the URL or the connection string: it cannot be parsed, or has a
  * password in it.  Writes into `text`. */

@@ -8,10 +8,10 @@
 /* --- Tables of tasks and of what people change --- */
 
 /* Dead rows of the large tables are removed long before they are a fifth of the table, and most
- * lives change in place. */
+ * lives and states of actors change in place. */
 static const char *storage_of(const struct store_table *t)
 {
-    if (t == &row_lives)
+    if (t == &row_lives || t == &store_actors)
         return " WITH (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 70)";
     if (t == &row_database_submissions || t == &row_options || t == &row_events)
         return " WITH (autovacuum_vacuum_scale_factor = 0.02)";

@@ -14,6 +14,8 @@
  * one be frozen.  The network's own keepalives notice only machines that are gone. */
 #define FORSAKEN AO_S(10)
 
+#define LOOK_FOR_UPGRADE AO_S(5)
+
 /* --- The connection --- */
 
 /* A generator for jitter, which needs no good chance (splitmix64). */
@@ -77,6 +79,7 @@ static bool come_back(struct postgres_store *s, struct store_fault *fault)
         s->fault = (struct store_fault){0};
     s->back_off = BACK_OFF_FIRST;
     s->must_settle = true;
+    s->state.keeps_actors = s->link.least >= ACTORS_SINCE;
     return true;
 }
 
@@ -100,6 +103,7 @@ static void postgres_close(void *driver)
     connection_close(&s->link);
     free(s->groups);
     free(s->rows);
+    free(s->ops);
     values_free(&s->values);
     free(s->node);
     free(s->where);
@@ -157,7 +161,9 @@ static void postgres_begin(void *driver, struct store_batch *batch)
 {
     struct postgres_store *s = driver;
     assert(s->begun_count < BATCHES && batch->count > 0);
-    s->begun[s->begun_count++] = (struct begun){.batch = batch, .left = batch->count};
+    bool lost = s->begun_count > 0 && s->begun[s->begun_count - 1].lost_group;
+    s->begun[s->begun_count++] =
+        (struct begun){.batch = batch, .left = batch->count, .follows_lost = lost};
     if (s->fenced || !s->epoch)
         outcome_all(s, STORE_FENCED);
     else if (s->broken != STORE_OK)
@@ -215,13 +221,21 @@ static ao_time until(ao_time at)
     return at > now ? at - now : 0;
 }
 
-static ao_time postgres_work(void *driver, bool idle)
+/* Nodes of the version before may leave while this one is connected. */
+static ao_time look_for_upgrade(struct postgres_store *s)
 {
-    struct postgres_store *s = driver;
-    (void)idle;
-    connect_if_due(s);
-    pump(s);
-    look_for_silence(s);
+    ao_time now = clock_monotonic();
+    if (!s->link.pg || s->state.keeps_actors)
+        return AO_NEVER;
+    if (now >= s->look_at) {
+        s->look_wanted = true;
+        s->look_at = now + LOOK_FOR_UPGRADE;
+    }
+    return s->look_at - now;
+}
+
+static ao_time until_own(const struct postgres_store *s)
+{
     if (s->fenced)
         return AO_NEVER;
     if (!s->link.pg || ((s->broken != STORE_OK || s->must_settle) && s->flight_count == 0))
@@ -231,6 +245,18 @@ static ao_time postgres_work(void *driver, bool idle)
                : s->many_hosts ? until(s->asked_at + FORSAKEN)
                                : AO_NEVER;
     return AO_NEVER;
+}
+
+static ao_time postgres_work(void *driver, bool idle)
+{
+    struct postgres_store *s = driver;
+    (void)idle;
+    connect_if_due(s);
+    ao_time look = look_for_upgrade(s);
+    pump(s);
+    look_for_silence(s);
+    ao_time own = until_own(s);
+    return own < look ? own : look;
 }
 
 static void postgres_wait(void *driver, int wake, ao_time timeout)

@@ -27,7 +27,9 @@ struct unit {
 
 struct begun {
     struct store_batch *batch;
-    uint32_t left; /* operations without an outcome */
+    uint32_t left;     /* operations without an outcome */
+    bool lost_group;   /* one of its groups was not written */
+    bool follows_lost; /* or one of another that had not ended when it began */
 };
 
 enum flight { FLIGHT_UNIT, FLIGHT_SETTLE, FLIGHT_LOOK };
@@ -40,6 +42,7 @@ struct answer {
     enum store_level level;  /* of a unit or a settling: what the engine's commits survive */
     uint64_t session, batch; /* of a settling... */
     bool found;              /* ...and the epoch is ours; of a unit: the fence's result came */
+    uint32_t reads, read_at; /* of a unit: reads.h */
     uint64_t epoch;          /* of a settling: the owner's */
 };
 
@@ -95,14 +98,17 @@ struct postgres_store {
 
     uint64_t rows_ahead; /* of the monotonic clock: the one by which rows have their times */
     bool look_wanted;
+    ao_time look_at; /* while the schema's upgrade is not finished: the next look */
     struct store_state state;
     struct store_fault fault;
 
     struct values values;
-    const void **rows; /* of a statement */
-    uint32_t rows_room;
+    struct store_op **ops; /* of the unit that is sent, with members of groups in their places */
+    uint32_t op_count;
+    const void **rows;          /* of a statement */
     struct group_entry *groups; /* batch.c */
-    uint32_t groups_room;
+    uint32_t groups_room;       /* of each of these */
+    uint32_t reads;             /* of that unit: as many have been sent */
     struct loader *loader;
 };
 
@@ -112,9 +118,11 @@ bool batch_send(struct postgres_store *s, const struct unit *unit);
 /* So many operations of a batch become a unit, from one on, and `most` at most. */
 uint32_t batch_unit(const struct postgres_store *s, const struct store_batch *batch, uint32_t from,
                     uint32_t most);
-/* Has the operation to be on a standby, and is it known that nothing will be?  Then it is refused,
- * and not sent. */
-bool batch_lacks_standby(const struct postgres_store *s, const struct store_op *op);
+/* With which error the operation, of that batch, comes back without being sent: it has to be on a
+ * standby, and it is known that nothing will be; or it follows a group that was not written.
+ * STORE_OK: it is sent. */
+enum store_error batch_refusal(const struct postgres_store *s, const struct store_batch *batch,
+                               const struct store_op *op);
 /* Nothing is put behind such a unit before it has an outcome. */
 bool batch_is_alone(const struct unit *unit);
 /* A result of a unit that counts rows; the first operation of it gets the numbers. */
@@ -141,12 +149,13 @@ void outcome_committed(struct postgres_store *s);
 void outcome_level(struct postgres_store *s);
 /* The oldest unit has certainly failed, as the answer says. */
 void outcome_failed(struct postgres_store *s);
-/* The operation where the next unit would begin comes back with this error. */
+/* The operation where the next unit would begin comes back with this error; nothing is sent. */
 void outcome_next(struct postgres_store *s, enum store_error error);
 /* Everything that has begun comes back with this error, or STORE_UNSURE. */
 void outcome_all(struct postgres_store *s, enum store_error error);
 /* Only what has not been sent comes back with this error. */
 void outcome_unsent(struct postgres_store *s, enum store_error error);
+struct begun *outcome_begun(struct postgres_store *s, const struct store_batch *batch);
 /* Sets the place where the next unit begins back to that one. */
 void outcome_again(struct postgres_store *s, const struct unit *unit);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/store/postgres/reads.h"
 #include "server/store/postgres/statements.h"
 
 static void note_flight(struct postgres_store *s, enum flight flight)
@@ -60,10 +61,13 @@ static bool send_units(struct postgres_store *s)
     while (s->sent_count < units_now(s) && next_of(s) &&
            (s->sent_count == 0 || !batch_is_alone(&s->sent[s->sent_count - 1]))) {
         struct store_batch *batch = next_of(s);
-        if (batch_lacks_standby(s, batch->ops[s->next_op]))
-            outcome_next(s, STORE_UNREPLICATED);
-        else if (!send_unit(s, batch))
+        enum store_error refusal = batch_refusal(s, batch, batch->ops[s->next_op]);
+        if (refusal == STORE_OK && !send_unit(s, batch))
             return false;
+        if (refusal != STORE_OK && s->sent_count > 0)
+            return true; /* what was sent may be sent again, and this behind it */
+        if (refusal != STORE_OK)
+            outcome_next(s, refusal);
     }
     return true;
 }
@@ -124,10 +128,11 @@ static uint64_t number_at(const PGresult *r, int column)
 
 static void take_look(struct postgres_store *s, const PGresult *r)
 {
-    if (PQnfields(r) != 2) /* that of STATEMENT_HURRY */
+    if (PQnfields(r) != 3) /* that of STATEMENT_HURRY */
         return;
     s->state.bytes = number_at(r, 0);
     s->state.lag = number_at(r, 1);
+    s->state.keeps_actors |= number_at(r, 2) >= ACTORS_SINCE;
 }
 
 static void take_unit_row(struct postgres_store *s, const PGresult *r)
@@ -214,7 +219,9 @@ static void take(struct postgres_store *s, const PGresult *r)
         take_error(s, r);
         return;
     case PGRES_TUPLES_OK:
-        if (PQntuples(r) == 1)
+        if (s->flights[0] == FLIGHT_UNIT && read_is_answer(r))
+            read_take(s, r);
+        else if (PQntuples(r) == 1)
             take_row(s, r);
         return;
     case PGRES_EMPTY_QUERY:

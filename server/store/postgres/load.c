@@ -27,6 +27,7 @@ enum { COUNT_LAST_ID = 6, COUNT_COMMITTED_AT, COUNT_LAST_FENCE, COUNT_COMMITS, C
 
 struct loader {
     struct connection c;
+    bool all;                /* also rows that are read by their keys: no owner reads */
     uint32_t step;           /* 0: marks; then rows of tables; then tasks; then events */
     bool copies;             /* the COPY of this step has begun */
     bool headed;             /* and its header is behind */
@@ -114,52 +115,6 @@ static bool next_row(struct row *r, struct row *row, bool *there)
     return true;
 }
 
-static bool take_number(const char *at, int len, uint64_t most, uint64_t *number)
-{
-    *number = len < 0 ? 0 : value_number(at, len);
-    return *number <= most;
-}
-
-static bool take_name(const struct store_column *c, const char *at, int len, uint8_t *value,
-                      const struct row_names *names)
-{
-    struct span name = span_of(at, len < 0 ? 0 : (size_t)len);
-    for (uint32_t n = 0; n < names->lists[c->names].count; n++)
-        if (span_is(name, names->lists[c->names].names[n])) {
-            *value = (uint8_t)n;
-            return true;
-        }
-    return false;
-}
-
-static bool take_field(const struct store_column *c, const char *at, int len, void *field,
-                       const struct row_names *names)
-{
-    uint64_t number = 0;
-    bool good = false;
-    switch (c->kind) {
-    case COLUMN_U64:
-        good = take_number(at, len, UINT64_MAX, &number);
-        *(uint64_t *)field = number;
-        return good;
-    case COLUMN_U32:
-        good = take_number(at, len, UINT32_MAX, &number);
-        *(uint32_t *)field = (uint32_t)number;
-        return good;
-    case COLUMN_U8:
-        good = take_number(at, len, UINT8_MAX, &number);
-        *(uint8_t *)field = (uint8_t)number;
-        return good;
-    case COLUMN_TEXT:
-    case COLUMN_BLOB:
-        *(struct span *)field = span_of(at, len < 0 ? 0 : (size_t)len);
-        return true;
-    case COLUMN_NAME:
-        return take_name(c, at, len, field, names);
-    }
-    return false;
-}
-
 /* Reads the columns of a map.  NULL, or the first column that holds what its field cannot. */
 static const struct store_column *take_columns(struct row *r, const struct store_table *t, void *to,
                                                const struct row_names *names)
@@ -169,7 +124,7 @@ static const struct store_column *take_columns(struct row *r, const struct store
         const struct store_column *c = &t->columns[n];
         const char *at = NULL;
         int len = -1;
-        if (!next_field(r, &at, &len) || !take_field(c, at, len, (char *)to + c->at, names))
+        if (!next_field(r, &at, &len) || !value_take(c, at, len, to, names))
             return c;
     }
     return NULL;
@@ -262,9 +217,11 @@ static bool take_event(struct loader *l, struct row *r)
 static const struct store_table *table_of(const struct loader *l, uint32_t *last)
 {
     uint32_t at = 1;
-    for (uint32_t n = 0; n < l->store->table_count; n++)
-        if (l->store->tables[n]->one && at++ == l->step)
-            return l->store->tables[n];
+    for (uint32_t n = 0; n < l->store->table_count; n++) {
+        const struct store_table *t = l->store->tables[n];
+        if (t->one && (l->all || !t->by_key) && at++ == l->step)
+            return t;
+    }
     *last = l->step - at;
     return NULL;
 }
@@ -604,6 +561,7 @@ int load_next(struct postgres_store *s, uint64_t epoch, struct store_chunk *chun
         s->loader = begin(s, fault);
     if (!s->loader)
         return -1;
+    s->loader->all = epoch == 0;
     s->loader->chunk = chunk;
     s->loader->fault = fault;
     int more = fill(s->loader, epoch);

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/store/postgres/driver_parts.h"
+#include "server/store/postgres/reads.h"
 
 #define UNREPLICATED AO_S(1) /* for so long it is not asked again whether it replicates */
 
-static struct begun *begun_of(struct postgres_store *s, const struct store_batch *batch)
+struct begun *outcome_begun(struct postgres_store *s, const struct store_batch *batch)
 {
     for (uint32_t n = 0; n < s->begun_count; n++)
         if (s->begun[n].batch == batch)
@@ -15,12 +15,26 @@ static struct begun *begun_of(struct postgres_store *s, const struct store_batch
     return NULL;
 }
 
+/* Those behind it in all that has begun are lost, too, if they follow. */
+static void lose_group(struct postgres_store *s, struct begun *of)
+{
+    of->lost_group = true;
+    for (; of < s->begun + s->begun_count; of++)
+        of->follows_lost = true;
+}
+
+/* A read may have an error of its own. */
 static void end(struct postgres_store *s, const struct unit *unit, enum store_error error)
 {
-    struct begun *of = unit->batch ? begun_of(s, unit->batch) : NULL;
+    struct begun *of = unit->batch ? outcome_begun(s, unit->batch) : NULL;
     assert(!unit->batch || (of && of->left >= unit->count));
-    for (uint32_t n = 0; n < unit->count; n++)
-        unit->batch->ops[unit->from + n]->error = error;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        struct store_op *op = unit->batch->ops[unit->from + n];
+        if (error != STORE_OK || !read_is(op))
+            store_op_end(op, error);
+        if (error != STORE_OK && op->kind == STORE_GROUP)
+            lose_group(s, of);
+    }
     if (of)
         of->left -= unit->count;
 }
@@ -146,6 +160,7 @@ void outcome_next(struct postgres_store *s, enum store_error error)
 {
     struct store_batch *batch = s->begun[s->next_batch].batch;
     struct unit unit = {.batch = batch, .from = s->next_op, .count = 1};
+    assert(s->sent_count == 0);
     end(s, &unit, error);
     s->next_op++;
     if (s->next_op < batch->count)
@@ -187,11 +202,15 @@ static void break_off(struct postgres_store *s)
 /* Somebody has put a row of the task's life there: then it is replaced. */
 static bool looks_for_life(const struct unit *unit)
 {
-    struct store_op *op = unit->batch->ops[unit->from];
-    if (op->kind != STORE_CHANGE || !op->task.first_life)
-        return false;
-    op->task.first_life = false;
-    return true;
+    struct store_op *first = unit->batch->ops[unit->from];
+    bool is_group = first->kind == STORE_GROUP, begins = false;
+    for (struct store_op *op = is_group ? first->group.first : first; op;
+         op = is_group ? op->next : NULL)
+        if (op->kind == STORE_CHANGE && op->task.first_life) {
+            op->task.first_life = false;
+            begins = true;
+        }
+    return begins;
 }
 
 /* Everything that is in flight behind it has failed with it, for want of its number. */

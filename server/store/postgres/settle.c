@@ -6,6 +6,7 @@
  * that what is not committed then never will be.  A SELECT would leave that open: the old backend
  * may yet run what it has in its socket. */
 #include "base/clock.h"
+#include "server/store/postgres/reads.h"
 #include "server/store/postgres/statements.h"
 
 /* A settling that failed is repeated a while later. */
@@ -29,8 +30,10 @@ static bool is_count(const struct unit *unit)
 
 static void settle_units(struct postgres_store *s, uint64_t batch)
 {
-    while (s->sent_count > 0 && s->sent[0].number <= batch && !is_count(&s->sent[0]))
+    while (s->sent_count > 0 && s->sent[0].number <= batch && !is_count(&s->sent[0])) {
+        read_lose(&s->sent[0]);
         outcome_committed(s);
+    }
     if (s->sent_count > 0)
         outcome_again(s, &s->sent[0]);
     s->committed = batch;

@@ -43,6 +43,8 @@ static void add_conflict(struct sql *s, const struct store_table *t, const char 
     sql_add(s, " ON CONFLICT (%s) DO UPDATE SET ", key);
     for (uint32_t n = 1; n < sql_columns(t); n++) {
         const char *name = t->columns[n].name;
+        if (t->columns[n].key != KEY_NONE)
+            continue;
         if (t->columns[n].stays)
             sql_add(s, "%s%s = coalesce(excluded.%s, l.%s)", before, name, name, name);
         else

@@ -28,7 +28,7 @@ void sql_names(struct sql *s, const struct store_table *t, const char *prefix);
 enum { SQL_MAX = 4096 };
 /* --- Of one table: see batch.c for their parameters --- */
 void sql_insert(struct sql *s, const struct store_table *t);
-/* Rows that are there change; of tables whose key is one column or, of events, two. */
+/* Rows that are there change; of tables whose key begins with the first column. */
 void sql_upsert(struct sql *s, const struct store_table *t, const char *key);
 /* Lives of tasks; `first`: none has a row of it. */
 void sql_change_lives(struct sql *s, bool first);

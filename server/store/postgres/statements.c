@@ -7,6 +7,9 @@
 
 #define PREPARE_TIMEOUT AO_S(8)
 
+#define ACTOR_KEYS   "unnest($1::text[], $2::text[], $3::text[])"
+#define ACTOR_OF_KEY "a.type = k.type AND a.key = k.key AND a.tenant = k.tenant"
+
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_FENCE] = "SELECT ergon.fence($1::bigint, $2::bigint, $3::bigint, $4::bigint, "
                         "$5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint, $10::bigint, "
@@ -21,7 +24,7 @@ static const char *const texts[STATEMENTS] = {
         "SELECT (SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class "
         "WHERE relnamespace = 'ergon'::regnamespace AND relkind = 'r'), "
         "(SELECT (1e9 * extract(epoch FROM min(flush_lag)))::bigint FROM pg_stat_replication "
-        "WHERE sync_state IN ('sync', 'quorum'))",
+        "WHERE sync_state IN ('sync', 'quorum')), (SELECT protocol_min FROM ergon.cluster)",
     [STATEMENT_DURABLE] = "UPDATE ergon.submissions s SET durable = u.durable FROM "
                           "unnest($1::bigint[], $2::text[]) AS u(id, durable) WHERE s.id = u.id",
     [STATEMENT_SETTLED] = "UPDATE ergon.options SET after = NULL, after_any = NULL "
@@ -33,6 +36,8 @@ static const char *const texts[STATEMENTS] = {
     [STATEMENT_REMOVE_OPTIONS] = "DELETE FROM ergon.options WHERE id = ANY ($1::bigint[])",
     [STATEMENT_REMOVE_LIFE] = "DELETE FROM ergon.lives WHERE id = ANY ($1::bigint[])",
     [STATEMENT_REMOVE] = "DELETE FROM ergon.submissions WHERE id = ANY ($1::bigint[])",
+    [STATEMENT_REMOVE_ACTORS] = "DELETE FROM ergon.actors a USING " ACTOR_KEYS " AS k(type, key, "
+                                "tenant) WHERE " ACTOR_OF_KEY,
     [STATEMENT_DUE_BACK] = "UPDATE ergon.lives SET due_at = greatest(due_at - $1::bigint, 1) "
                            "WHERE due_at > 0",
     [STATEMENT_DEADLINES_BACK] =
@@ -50,6 +55,27 @@ static const char *const texts[STATEMENTS] = {
         "(SELECT s.id, l.state FROM ergon.submissions s LEFT JOIN ergon.lives l ON l.id = s.id "
         "WHERE s.id >= $1::bigint ORDER BY s.id LIMIT $2::bigint) t ON true "
         "GROUP BY o.one, o.submitted, o.done, o.failed, o.cancelled, o.expired, o.dead"};
+
+static void get_actors(struct sql *sql)
+{
+    sql_add(sql, "SELECT $4::bigint + k.n, ");
+    sql_names(sql, &store_actors, "a.");
+    sql_add(sql, " FROM " ACTOR_KEYS " WITH ORDINALITY AS k(type, key, tenant, n) "
+                 "JOIN ergon.actors a ON " ACTOR_OF_KEY " ORDER BY k.n");
+}
+
+/* Without their states. */
+static void page_actors(struct sql *sql)
+{
+    sql_add(sql, "SELECT $5::bigint");
+    for (uint32_t n = 0; n < store_actors.count; n++) {
+        bool blob = store_actors.columns[n].kind == COLUMN_BLOB;
+        sql_add(sql, ", %s", blob ? "NULL::bytea" : store_actors.columns[n].name);
+    }
+    sql_add(sql, " FROM ergon.actors WHERE (type, key, tenant) >= (coalesce($1::text, ''), "
+                 "coalesce($2::text, ''), coalesce($3::text, '')) ORDER BY type, key, tenant "
+                 "LIMIT $4::bigint");
+}
 
 /* Those that are made from the maps. */
 static void make(enum statement which, struct sql *sql)
@@ -70,6 +96,12 @@ static void make(enum statement which, struct sql *sql)
         sql_upsert(sql, &row_options, "id");
     else if (which == STATEMENT_EVENT)
         sql_upsert(sql, &row_events, "task, seq");
+    else if (which == STATEMENT_PUT_ACTORS)
+        sql_upsert(sql, &store_actors, store_actors.order);
+    else if (which == STATEMENT_GET_ACTORS)
+        get_actors(sql);
+    else if (which == STATEMENT_PAGE_ACTORS)
+        page_actors(sql);
 }
 
 struct statement_name {

@@ -27,6 +27,10 @@ enum statement {
     STATEMENT_REMOVE_OPTIONS, /* ids */
     STATEMENT_REMOVE_LIFE,    /* ids */
     STATEMENT_REMOVE,         /* ids */
+    STATEMENT_PUT_ACTORS,     /* rows; replaces */
+    STATEMENT_REMOVE_ACTORS,  /* keys: types, keys, tenants */
+    STATEMENT_GET_ACTORS,     /* keys, and how many reads are before them: reads.h */
+    STATEMENT_PAGE_ACTORS,    /* a key, rows, and the number of the read */
     /* Each a unit of its own. */
     STATEMENT_DUE_BACK, /* ns */
     STATEMENT_DEADLINES_BACK,

@@ -125,11 +125,19 @@ static bool put_clean(struct values *v, struct span s)
     return true;
 }
 
+/* A part of the key that may be empty is '' then. */
+static bool is_null(const struct store_column *c, const void *row)
+{
+    return c->key != KEY_PART_OR_EMPTY && row_is_null(c, row);
+}
+
 /* False: it is NULL. */
 static bool put_field(struct values *v, const struct store_column *c, const void *row,
                       const struct row_names *names, bool clean)
 {
     const void *field = (const char *)row + c->at;
+    if (c->key == KEY_PART_OR_EMPTY && row_is_null(c, row))
+        return true;
     switch (c->kind) {
     case COLUMN_U64:
         return put_number(v, *(const uint64_t *)field, 8);
@@ -163,7 +171,7 @@ static void put_element(struct values *v, const struct store_column *column, con
 static bool all_null(const struct store_column *column, const void *const *rows, uint32_t count)
 {
     for (uint32_t n = 0; n < count; n++)
-        if (!row_is_null(column, rows[n]))
+        if (!is_null(column, rows[n]))
             return false;
     return true;
 }
@@ -259,4 +267,51 @@ uint64_t value_number(const char *at, int len)
     default:
         return 0;
     }
+}
+
+static bool take_number(const char *at, int len, uint64_t most, uint64_t *number)
+{
+    *number = len < 0 ? 0 : value_number(at, len);
+    return *number <= most;
+}
+
+static bool take_name(const struct store_column *c, const char *at, int len, uint8_t *value,
+                      const struct row_names *names)
+{
+    struct span name = span_of(at, len < 0 ? 0 : (size_t)len);
+    for (uint32_t n = 0; n < names->lists[c->names].count; n++)
+        if (span_is(name, names->lists[c->names].names[n])) {
+            *value = (uint8_t)n;
+            return true;
+        }
+    return false;
+}
+
+bool value_take(const struct store_column *c, const char *at, int len, void *row,
+                const struct row_names *names)
+{
+    void *field = (char *)row + c->at;
+    uint64_t number = 0;
+    bool good = false;
+    switch (c->kind) {
+    case COLUMN_U64:
+        good = take_number(at, len, UINT64_MAX, &number);
+        *(uint64_t *)field = number;
+        return good;
+    case COLUMN_U32:
+        good = take_number(at, len, UINT32_MAX, &number);
+        *(uint32_t *)field = (uint32_t)number;
+        return good;
+    case COLUMN_U8:
+        good = take_number(at, len, UINT8_MAX, &number);
+        *(uint8_t *)field = (uint8_t)number;
+        return good;
+    case COLUMN_TEXT:
+    case COLUMN_BLOB:
+        *(struct span *)field = span_of(at, len < 0 ? 0 : (size_t)len);
+        return true;
+    case COLUMN_NAME:
+        return take_name(c, at, len, field, names);
+    }
+    return false;
 }

@@ -1,5 +1,5 @@
 /* Parameters of statements in PostgreSQL's binary form: fields of structures, one by one or as
- * arrays.  Zero and empty fields are NULL.
+ * arrays, and values of results.  Zero and empty fields are NULL.
  *
  * Thread: one at a time.  Nothing blocks. */
 #ifndef ERGON_STORE_POSTGRES_VALUES_H
@@ -36,7 +36,10 @@ void values_text(struct values *v, const char *text);
 /* The finished parameters, valid until the next change; NULL: there was no memory. */
 const struct params *values_end(struct values *v);
 
-/* --- Numbers of results, in the order of the network --- */
+/* --- Values of results, in the order of the network; `len` is -1 where one is NULL --- */
 uint64_t value_number(const char *at, int len); /* of 1, 2, 4 or 8 bytes, signed */
+/* Into the field of `column`; a span points to `at`.  False: the field cannot hold it. */
+bool value_take(const struct store_column *column, const char *at, int len, void *row,
+                const struct row_names *names);
 
 #endif

@@ -72,6 +72,7 @@ static void driver_state(const void *driver, struct store_state *state)
 {
     const struct sqlite_store *s = driver;
     *state = (struct store_state){.error = s->broken,
+                                  .keeps_actors = true,
                                   .level = STORE_LEVEL_FSYNC,
                                   .bytes = s->file_size + s->log_size,
                                   .room = s->room,
@@ -110,7 +111,6 @@ static int driver_load_all(void *driver, const struct store_reader *reader,
 const struct store_driver store_sqlite = {.version = STORE_DRIVER_VERSION,
                                           .name = "sqlite",
                                           .batches = 1,
-                                          .keeps_actors = true,
                                           .most = STORE_LEVEL_FSYNC,
                                           .open = driver_open,
                                           .close = driver_close,

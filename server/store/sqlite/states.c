@@ -334,42 +334,9 @@ void states_close(struct states *t)
 
 /* --- Read by their names --- */
 
-static bool is_text(const struct store_column *c)
+static int take(struct store_op *op, const void *row)
 {
-    return c->kind == COLUMN_TEXT || c->kind == COLUMN_BLOB;
-}
-
-static size_t size_of_spans(const struct store_table *t, const uint8_t *row)
-{
-    size_t size = 0;
-    for (uint32_t n = 0; n < t->count; n++)
-        if (is_text(&t->columns[n]) && t->columns[n].key == KEY_NONE)
-            size += ((const struct span *)(row + t->columns[n].at))->len;
-    return size;
-}
-
-/* The key stays the client's: the batch may have to be applied again. */
-static int take(struct store_op *op, const uint8_t *row)
-{
-    size_t size = size_of_spans(op->table, row);
-    uint8_t *to = size > 0 ? realloc(op->bytes, size) : op->bytes;
-    if (size > 0 && !to)
-        return SQLITE_NOMEM;
-    op->bytes = to;
-    op->found = true;
-    for (uint32_t n = 0; n < op->table->count; n++) {
-        const struct store_column *c = &op->table->columns[n];
-        if (c->key != KEY_NONE)
-            continue;
-        memcpy(op->row + c->at, row + c->at, row_field_size(c->kind));
-        struct span *field = (struct span *)(op->row + c->at);
-        if (!is_text(c) || field->len == 0)
-            continue;
-        memcpy(to, field->at, field->len);
-        *field = span_of(to, field->len);
-        to += field->len;
-    }
-    return SQLITE_OK;
+    return row_take(op, row) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int get_turn(struct states *t, struct store_op *op, uint64_t seq)
@@ -423,9 +390,7 @@ static int get_page(struct states *t, struct store_op *op)
     int rc = row_bind_key(st, &store_actors, op->row, t->names);
     if (rc != SQLITE_OK)
         return rc;
-    if (op->chunk)
-        store_chunk_clear(op->chunk);
-    else if (!(op->chunk = store_chunk_new()))
+    if (!store_chunk_begin(&op->chunk))
         return SQLITE_NOMEM;
     sqlite3_bind_int64(st, 4, op->limit);
     rc = add_rows(t, op, st);

@@ -36,8 +36,8 @@ static struct store_event sound_event(void)
         row_check_event(&row);                                                                     \
     })
 
-/* Of SCHEMA_VERSION 1, the first.  Whoever adds one raises that, and sees to it that an owner does
- * not write the name while nodes of the version before may take over. */
+/* Of SCHEMA_VERSION 1, the first, and 2.  Whoever adds one raises that, and sees to it that an
+ * owner does not write the name while nodes of the version before may take over. */
 TEST(names_are_those_that_each_node_of_a_cluster_can_load)
 {
     static const char *const states[] = {"queued",    "delayed", "waiting", "assigned",

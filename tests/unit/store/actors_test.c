@@ -1,13 +1,12 @@
-/* What the store does for actors: groups of operations that happen all or not at all, and rows that
- * are read by their key. */
+/* What each driver of the store does for actors: groups of operations that happen all or not at
+ * all, and rows that are read by their key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "server/store/chunk.h"
-#include "tests/support/cmocka_env.h"
-#include "tests/support/store_expect.h"
-#include "tests/support/store_world.h"
+#include "tests/support/contract_world.h"
 
 enum { TEXT = 1024 };
 
@@ -98,7 +97,11 @@ static bool see_actor(void *arg, const struct store_table *table, const void *ro
 
 static char letter(enum store_error e)
 {
-    return e == STORE_OK ? '.' : e == STORE_REFUSED ? 'R' : e == STORE_FOLLOWS ? 'F' : '?';
+    return e == STORE_OK        ? '.'
+           : e == STORE_REFUSED ? 'R'
+           : e == STORE_FOLLOWS ? 'F'
+           : e == STORE_AWAY    ? 'A'
+                                : '?';
 }
 
 static void note(char *outcomes, char c)
@@ -142,60 +145,70 @@ static void see(struct store_client *c, struct store_op *op)
     note(seen->outcomes, ')');
 }
 
-static void open_world(struct store_world *w, struct seen *seen)
+static void watch(struct contract_world *w, struct seen *seen)
 {
     *seen = (struct seen){0};
-    store_world_open(w);
-    w->client.returned = see;
-    w->client.arg = seen;
+    w->store.client.returned = see;
+    w->store.client.arg = seen;
 }
 
 /* All are one batch: they are gathered until the loop is idle. */
-static void push_all(struct store_world *w, struct store_op *const *ops)
+static void push_all(struct contract_world *w, struct store_op *const *ops)
 {
     for (; *ops; ops++)
-        client_push(&w->client, *ops);
-    client_wait(&w->client);
+        client_push(&w->store.client, *ops);
+    client_wait(&w->store.client);
 }
 
 #define PUSH(w, ...) push_all(w, (struct store_op *const[]){__VA_ARGS__, NULL})
 
-static void rows_are(struct store_world *w, const char *expected)
+static const char *ask(struct contract_world *w, const char *sqlite, const char *postgres)
 {
-    char out[TEXT];
-    assert_string_equal(store_sql(w->path,
-                                  "SELECT 'task', submissions.id, state, actor FROM submissions "
-                                  "LEFT JOIN lives USING (id) UNION ALL "
-                                  "SELECT 'event', task, what, NULL FROM events UNION ALL "
-                                  "SELECT * FROM (SELECT actor, tenant, version, CAST(state AS "
-                                  "TEXT) FROM actor_states ORDER BY actor)",
-                                  out, sizeof out),
-                        expected);
+    static char out[TEXT];
+    if (w->postgres)
+        return contract_sql(w, postgres);
+    return store_sql(w->store.path, sqlite, out, sizeof out);
+}
+
+static void rows_are(struct contract_world *w, const char *expected)
+{
+    assert_string_equal(
+        ask(w,
+            "SELECT 'task', submissions.id, ifnull(state, ''), ifnull(actor, '') FROM submissions "
+            "LEFT JOIN lives USING (id) UNION ALL "
+            "SELECT 'event', task, what, '' FROM events UNION ALL "
+            "SELECT * FROM (SELECT actor, ifnull(tenant, ''), version, CAST(state AS TEXT) "
+            "FROM actor_states ORDER BY actor)",
+            "SELECT 'task', s.id::text, coalesce(state, ''), coalesce(actor, '') "
+            "FROM ergon.submissions s LEFT JOIN ergon.lives l ON l.id = s.id UNION ALL "
+            "SELECT 'event', task::text, what, '' FROM ergon.events UNION ALL "
+            "SELECT * FROM (SELECT type || '/' || key, tenant, version::text, "
+            "convert_from(state, 'UTF8') FROM ergon.actors ORDER BY type, key) a"),
+        expected);
 }
 
 /* --- Groups --- */
 
-STORE_TEST(a_group_happens_whole)
+CONTRACT_TEST(a_group_happens_whole)
 {
     struct seen seen;
     struct store_op *message = client_put(1, "cart.add");
     message->task.actor = span_text("cart/1");
-    open_world(w, &seen);
+    watch(w, &seen);
     PUSH(w, GROUP(message, event(1)), GROUP(change(1), put_actor("1", "new"), client_put(2, "m")),
          GROUP(removal(2), actor(STORE_ROW_REMOVE, "cart", "2", "")));
     assert_string_equal(seen.outcomes, ".(..).(...).(..)");
-    client_close(&w->client);
-    rows_are(w, "task|1|done|cart/1\nevent|1|x|-\ncart/1|-|3|new\n");
-    store_expect(w->path, "counts 2 1 0 0 0 0\n"
-                          "task 1 done method=cart.add actor=cart/1 created=1000000001 durable=2\n"
-                          "event 1.1 at=7 what=x\n");
+    rows_are(w, "task|1|done|cart/1\nevent|1|x|\ncart/1||3|new\n");
+    assert_string_equal(
+        ask(w, "SELECT submitted, done FROM counters", "SELECT submitted, done FROM ergon.owner"),
+        "2|1\n");
 }
 
 /* The member that fails may be any, and what is around the group in its batch happens. */
-STORE_TEST(a_group_with_a_member_that_fails_changes_nothing)
+CONTRACT_TEST(a_group_with_a_member_that_fails_changes_nothing)
 {
     struct seen seen;
-    open_world(w, &seen);
+    watch(w, &seen);
     PUSH(w, client_put(1, "m"), put_actor("1", "old"));
     seen.outcomes[0] = '\0';
     PUSH(w, change(8), client_put(2, "m"),
@@ -204,12 +217,10 @@ STORE_TEST(a_group_with_a_member_that_fails_changes_nothing)
          GROUP(client_put(4, "m"), put_actor("3", "good")), change(9), put_actor("", "no key"),
          GROUP(put_actor("4", "bad"), put_actor("", "no key")));
     assert_string_equal(seen.outcomes, "R.R(RRR)R(RR).R(R).(..)RRR(RR)");
-    client_close(&w->client);
-    rows_are(w, "task|1|done|-\ntask|2|-|-\ntask|4|-|-\ncart/1|-|3|old\ncart/3|-|3|good\n");
-    char out[TEXT];
-    assert_string_equal(
-        store_sql(w->path, "SELECT submitted, done, last_id FROM counters", out, sizeof out),
-        "3|1|4\n");
+    rows_are(w, "task|1|done|\ntask|2||\ntask|4||\ncart/1||3|old\ncart/3||3|good\n");
+    assert_string_equal(ask(w, "SELECT submitted, done, last_id FROM counters",
+                            "SELECT submitted, done, last_id FROM ergon.owner"),
+                        "3|1|4\n");
 }
 
 static struct store_op *following(struct store_op *op)
@@ -219,31 +230,30 @@ static struct store_op *following(struct store_op *op)
 }
 
 /* Also where it is pushed after the refusal, as long as its client has not taken that. */
-STORE_TEST(a_group_is_not_written_without_one_that_it_follows)
+CONTRACT_TEST(a_group_is_not_written_without_one_that_it_follows)
 {
     struct seen seen;
-    open_world(w, &seen);
+    watch(w, &seen);
     PUSH(w, client_put(1, "m"));
     seen.outcomes[0] = '\0';
     PUSH(w, GROUP(put_actor("1", "a")), following(GROUP(put_actor("1", "b"))),
          GROUP(put_actor("1", "bad"), change(9)), following(GROUP(put_actor("1", "bad"))),
          GROUP(put_actor("2", "c")), following(GROUP(change(9))));
     assert_string_equal(seen.outcomes, ".(.).(.)R(RR)F(F).(.)F(F)");
-    rows_are(w, "task|1|-|-\ncart/1|-|3|b\ncart/2|-|3|c\n");
+    rows_are(w, "task|1||\ncart/1||3|b\ncart/2||3|c\n");
     seen.outcomes[0] = '\0';
     PUSH(w, following(GROUP(put_actor("1", "d"))), following(GROUP(put_actor("2", "e"))));
     assert_string_equal(seen.outcomes, ".(.).(.)"); /* the client has taken all that failed */
-    client_close(&w->client);
-    rows_are(w, "task|1|-|-\ncart/1|-|3|d\ncart/2|-|3|e\n");
+    rows_are(w, "task|1||\ncart/1||3|d\ncart/2||3|e\n");
 }
 
 /* A task's rows are three; more tasks than are put at a time. */
-STORE_TEST(a_large_group_happens_whole_or_not_at_all)
+CONTRACT_TEST(a_large_group_happens_whole_or_not_at_all)
 {
     enum { MANY = 200 };
     struct seen seen;
     struct store_op *members[MANY + 2] = {NULL}, *others[MANY + 2] = {NULL};
-    open_world(w, &seen);
+    watch(w, &seen);
     for (uint64_t n = 0; n < MANY; n++) {
         members[n] = client_put(1 + n, "m");
         members[n]->task.has_options = n % 2;
@@ -253,29 +263,29 @@ STORE_TEST(a_large_group_happens_whole_or_not_at_all)
         others[n]->task.due_at = 1;
     }
     others[MANY] = client_put(150, "m");
-    w->client.returned = NULL;
+    w->store.client.returned = NULL;
     struct store_op *whole = group(members), *none = group(others);
-    assert_int_equal(client_do(&w->client, whole), STORE_OK);
-    assert_int_equal(client_do(&w->client, none), STORE_REFUSED);
+    assert_int_equal(client_do(&w->store.client, whole), STORE_OK);
+    assert_int_equal(client_do(&w->store.client, none), STORE_REFUSED);
     for (uint32_t n = 0; n <= MANY; n++) {
         assert_true(n == MANY || members[n]->error == STORE_OK);
         assert_int_equal(others[n]->error, STORE_REFUSED);
         free(members[n]);
         free(others[n]);
     }
-    client_close(&w->client);
-    char out[TEXT];
-    assert_string_equal(store_sql(w->path,
-                                  "SELECT count(*), (SELECT count(*) FROM options), (SELECT "
-                                  "count(*) FROM lives), (SELECT submitted FROM counters), "
-                                  "(SELECT last_id FROM counters) FROM submissions",
-                                  out, sizeof out),
-                        "200|100|133|200|200\n");
+    assert_string_equal(
+        ask(w,
+            "SELECT count(*), (SELECT count(*) FROM options), (SELECT count(*) FROM lives), "
+            "(SELECT submitted FROM counters), (SELECT last_id FROM counters) FROM submissions",
+            "SELECT count(*), (SELECT count(*) FROM ergon.options), (SELECT count(*) FROM "
+            "ergon.lives), (SELECT submitted FROM ergon.owner), (SELECT last_id FROM ergon.owner) "
+            "FROM ergon.submissions"),
+        "200|100|133|200|200\n");
 }
 
 /* --- Rows by their key --- */
 
-STORE_TEST(a_row_is_read_by_its_key)
+CONTRACT_TEST(a_row_is_read_by_its_key)
 {
     struct seen seen;
     struct store_op *stopped = put_actor("2", "");
@@ -286,7 +296,7 @@ STORE_TEST(a_row_is_read_by_its_key)
     struct store_op *get = put_actor("2", "");
     get->kind = STORE_ROW_GET;
     ((struct store_actor *)get->row)->tenant = span_text("acme");
-    open_world(w, &seen);
+    watch(w, &seen);
     PUSH(w, put_actor("1", "a"), actor(STORE_ROW_GET, "cart", "1", ""), put_actor("1", "b"),
          actor(STORE_ROW_GET, "cart", "1", ""), stopped, get, actor(STORE_ROW_GET, "cart", "2", ""),
          actor(STORE_ROW_REMOVE, "cart", "1", ""), actor(STORE_ROW_GET, "cart", "1", ""));
@@ -294,45 +304,31 @@ STORE_TEST(a_row_is_read_by_its_key)
                                    "cart/1 of '' 3.2 '' b\n"
                                    "cart/2 of 'acme' 18446744073709551615.2 'why' \n"
                                    "none\nnone\n");
-    client_close(&w->client);
 }
 
 /* A batch that has to be applied again reads again, by the key that was asked for. */
-STORE_TEST(a_row_is_read_again_when_a_group_behind_it_fails)
+CONTRACT_TEST(a_row_is_read_again_when_a_group_behind_it_fails)
 {
     struct seen seen;
     struct store_op *page = actor(STORE_ROW_PAGE, "", "", "");
     page->limit = 10;
-    open_world(w, &seen);
+    watch(w, &seen);
     PUSH(w, put_actor("1", "a"), actor(STORE_ROW_GET, "cart", "1", ""), page,
          GROUP(put_actor("1", "b"), change(9)), actor(STORE_ROW_GET, "cart", "1", ""));
     assert_string_equal(seen.text, "cart/1 of '' 3.2 '' a\npage\ncart/1 of '' 3.2 '' \n"
                                    "cart/1 of '' 3.2 '' a\n");
-    client_close(&w->client);
 }
 
-STORE_TEST(reads_alone_commit_nothing)
-{
-    struct seen seen;
-    open_world(w, &seen);
-    PUSH(w, put_actor("1", "a"));
-    PUSH(w, actor(STORE_ROW_GET, "cart", "1", ""), actor(STORE_ROW_GET, "cart", "2", ""));
-    assert_string_equal(seen.text, "cart/1 of '' 3.2 '' a\nnone\n");
-    client_close(&w->client);
-    char out[TEXT];
-    assert_string_equal(store_sql(w->path, "SELECT commits FROM counters", out, sizeof out), "1\n");
-}
-
-STORE_TEST(pages_are_in_order)
+CONTRACT_TEST(pages_are_in_order)
 {
     static const char *const names[][3] = {{"b", "1", ""}, {"a", "2", ""},   {"a", "1", "t"},
                                            {"a", "1", ""}, {"a.b", "0", ""}, {"a", "10", "t"}};
     struct seen seen;
-    open_world(w, &seen);
+    watch(w, &seen);
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         struct store_op *put = actor(STORE_ROW_PUT, names[n][0], names[n][1], "x");
         ((struct store_actor *)put->row)->tenant = span_text(names[n][2]);
-        client_push(&w->client, put);
+        client_push(&w->store.client, put);
     }
     struct store_op *first = actor(STORE_ROW_PAGE, "", "", ""),
                     *second = actor(STORE_ROW_PAGE, "a", "10", ""),
@@ -345,34 +341,113 @@ STORE_TEST(pages_are_in_order)
                                    "a/10 of 't' 3.2 '' \n"
                                    "page\na/10 of 't' 3.2 '' \na/2 of '' 3.2 '' \n"
                                    "a.b/0 of '' 3.2 '' \nb/1 of '' 3.2 '' \npage\n");
-    client_close(&w->client);
 }
 
-STORE_TEST(a_row_that_cannot_be_is_refused_alone)
+CONTRACT_TEST(a_row_that_cannot_be_is_refused_alone)
 {
     struct seen seen;
-    char out[TEXT];
-    open_world(w, &seen);
+    watch(w, &seen);
     PUSH(w, put_actor("1", "a"), put_actor("2", "b"));
-    client_close(&w->client);
-    store_sql(w->path, "UPDATE turns SET version = 'many' WHERE key = '1'", out, sizeof out);
-    open_world(w, &seen);
+    ask(w, "UPDATE turns SET version = 'many' WHERE key = '1'",
+        "UPDATE ergon.actors SET schema = -1 WHERE key = '1'");
+    seen.outcomes[0] = '\0';
     PUSH(w, actor(STORE_ROW_GET, "cart", "1", ""), actor(STORE_ROW_GET, "cart", "2", ""));
     assert_string_equal(seen.outcomes, "R.");
     assert_string_equal(seen.text, "none\ncart/2 of '' 3.2 '' b\n");
-    client_close(&w->client);
+}
+
+/* --- SQLite --- */
+
+#define SQLITE_TEST(name)                                                                          \
+    TEST_OF(struct contract_world *w, NULL, contract_make_sqlite, contract_remove, name)
+
+SQLITE_TEST(reads_alone_commit_nothing)
+{
+    struct seen seen;
+    watch(w, &seen);
+    PUSH(w, put_actor("1", "a"));
+    PUSH(w, actor(STORE_ROW_GET, "cart", "1", ""), actor(STORE_ROW_GET, "cart", "2", ""));
+    assert_string_equal(seen.text, "cart/1 of '' 3.2 '' a\nnone\n");
+    assert_string_equal(ask(w, "SELECT commits FROM counters", NULL), "1\n");
 }
 
 /* A page is found by its key, and not by sorting the table. */
-STORE_TEST(a_page_needs_no_sort)
+SQLITE_TEST(a_page_needs_no_sort)
 {
-    char out[TEXT];
-    store_world_open(w);
-    client_close(&w->client);
-    store_sql(w->path,
-              "EXPLAIN QUERY PLAN SELECT type FROM actors WHERE (type, key, tenant) >= (ifnull(?1, "
-              "''), ifnull(?2, ''), ifnull(?3, '')) ORDER BY type, key, tenant LIMIT ?4",
-              out, sizeof out);
-    assert_non_null(strstr(out, "SEARCH actors USING PRIMARY KEY ((type,key,tenant)>(?,?,?))"));
-    assert_null(strstr(out, "TEMP B-TREE"));
+    const char *plan =
+        ask(w,
+            "EXPLAIN QUERY PLAN SELECT type FROM actors WHERE (type, key, tenant) >= (ifnull(?1, "
+            "''), ifnull(?2, ''), ifnull(?3, '')) ORDER BY type, key, tenant LIMIT ?4",
+            NULL);
+    assert_non_null(strstr(plan, "SEARCH actors USING PRIMARY KEY ((type,key,tenant)>(?,?,?))"));
+    assert_null(strstr(plan, "TEMP B-TREE"));
+}
+
+/* --- PostgreSQL --- */
+
+/* Of several puts of an actor in a batch the last counts, and what is read between them sees those
+ * before it. */
+POSTGRES_TEST(many_puts_of_one_actor)
+{
+    static const char *const states[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
+    struct seen seen;
+    watch(w, &seen);
+    for (uint32_t n = 0; n < sizeof states / sizeof *states; n++) {
+        client_push(&w->store.client, put_actor("1", states[n]));
+        client_push(&w->store.client, put_actor("2", states[n]));
+        if (n % 4 == 3)
+            client_push(&w->store.client, actor(STORE_ROW_GET, "cart", "1", ""));
+    }
+    client_push(&w->store.client, actor(STORE_ROW_REMOVE, "cart", "2", ""));
+    client_push(&w->store.client, actor(STORE_ROW_GET, "cart", "2", ""));
+    client_push(&w->store.client, put_actor("2", "new"));
+    client_wait(&w->store.client);
+    assert_string_equal(seen.text, "cart/1 of '' 3.2 '' d\ncart/1 of '' 3.2 '' h\nnone\n");
+    rows_are(w, "cart/1||3|i\ncart/2||3|new\n");
+}
+
+/* What was written is settled; a read has to be asked for again. */
+POSTGRES_TEST(an_answer_that_is_lost_with_its_connection)
+{
+    static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'ergon' "
+                                  "AND wait_event = 'SyncRep'";
+    struct seen seen;
+    watch(w, &seen);
+    PUSH(w, put_actor("1", "old"));
+    seen.outcomes[0] = '\0';
+    contract_order(w, "freeze s1");
+    contract_order(w, "freeze s2");
+    client_push(&w->store.client, actor(STORE_ROW_GET, "cart", "1", ""));
+    client_push(&w->store.client, GROUP(put_actor("1", "new")));
+    contract_until(w, waiting, "1\n");
+    contract_sql(w, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                    "WHERE usename = 'ergon' AND wait_event = 'SyncRep'");
+    contract_order(w, "thaw s1");
+    contract_order(w, "thaw s2");
+    client_wait(&w->store.client);
+    assert_string_equal(seen.outcomes, "A.(.)");
+    rows_are(w, "cart/1||3|new\n");
+}
+
+/* Nodes of the version before would take messages for plain tasks. */
+POSTGRES_TEST(actors_wait_for_the_end_of_an_upgrade)
+{
+    struct seen seen;
+    contract_close(w);
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 1");
+    contract_open(w);
+    watch(w, &seen);
+    assert_false(store_keeps_actors(w->store.client.store));
+    PUSH(w, client_put(1, "m"), put_actor("1", "a"), GROUP(client_put(2, "m")),
+         actor(STORE_ROW_GET, "cart", "1", ""), client_put(3, "m"));
+    assert_string_equal(seen.outcomes, ".RR(R)R.");
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 2");
+    while (!store_keeps_actors(w->store.client.store)) {
+        store_look(w->store.client.store);
+        usleep(1000);
+    }
+    seen.outcomes[0] = '\0';
+    PUSH(w, GROUP(put_actor("1", "a")));
+    assert_string_equal(seen.outcomes, ".(.)");
+    rows_are(w, "task|1||\ntask|3||\ncart/1||3|a\n");
 }

@@ -215,30 +215,6 @@ CONTRACT_TEST(rows_of_each_table)
                        " cron=z\n");
 }
 
-/* It keeps no actors yet: what needs that is refused, in its place. */
-POSTGRES_TEST(what_actors_need_is_refused)
-{
-    const struct store_actor a = {.type = span_text("cart"), .key = span_text("1")};
-    struct store_op *actor = client_row(STORE_ROW_PUT, &store_actors),
-                    *member = queue(STORE_ROW_PUT, "c", 1), *group = client_op(STORE_GROUP),
-                    *get = client_row(STORE_ROW_GET, &store_actors);
-    assert_false(store_keeps_actors(w->store.client.store));
-    memcpy(actor->row, &a, sizeof a);
-    memcpy(get->row, &a, sizeof a);
-    group->group.first = member;
-    group->group.count = 1;
-    struct store_op *all[] = {queue(STORE_ROW_PUT, "a", 1), actor, group, get,
-                              queue(STORE_ROW_PUT, "b", 1)};
-    for (unsigned n = 0; n < sizeof all / sizeof *all; n++)
-        contract_push(w, all[n]);
-    contract_wait(w);
-    assert_int_equal(w->refused, 3);
-    assert_int_equal(w->wrong, 0);
-    assert_int_equal(member->error, STORE_REFUSED);
-    free(member);
-    contract_expect(w, "counts 0 0 0 0 0 0\n queue=a paused=1\n queue=b paused=1\n");
-}
-
 /* --- Order, and what is refused --- */
 
 CONTRACT_TEST(operations_come_back_in_order)
@@ -698,9 +674,9 @@ POSTGRES_TEST(joins_leap_and_a_place_that_is_given_up_counts_its_board)
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_UNCHANGED);
     contract_sql(w, "UPDATE ergon.nodes SET node = 'b' WHERE node = 'c'");
     assert_int_equal(w->engine->ask(b, "forget", "a", text, sizeof text), ENGINE_UNCHANGED);
-    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 2"); /* an upgrade was finished */
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 3"); /* an upgrade was finished */
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_UNCHANGED);
-    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 1");
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 2");
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_DONE);
     assert_int_equal(owner.boards, boards + 1);
     assert_int_equal(w->engine->ask(b, "give_up", "b", text, sizeof text), ENGINE_DONE);
@@ -821,14 +797,14 @@ POSTGRES_TEST(a_wrong_database_is_named)
     expect_wrong(w, with(w, "password=secret"), "has a password in it");
     expect_wrong(w, with(w, "nonsense=1"), "cannot be parsed");
     expect_wrong(w, with(w, "dbname=nowhere"), "there is no such database");
-    contract_sql(w, "UPDATE ergon.cluster SET version = 2, protocol_min = 2");
+    contract_sql(w, "UPDATE ergon.cluster SET version = 3, protocol_min = 3");
     expect_wrong(w, w->url, "newer than this ergond");
     contract_sql(w, "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
     expect_wrong(w, w->url, "run 'ergon cluster upgrade URL'");
     contract_sql(w, "ALTER SCHEMA ergon RENAME TO other");
     expect_wrong(w, w->url, "run 'ergon cluster init URL'");
     contract_sql(w, "ALTER SCHEMA other RENAME TO ergon");
-    contract_sql(w, "UPDATE ergon.cluster SET version = 1, protocol_min = 1");
+    contract_sql(w, "UPDATE ergon.cluster SET version = 2, protocol_min = 2");
 }
 
 POSTGRES_TEST(a_role_without_rights_is_told_what_to_do)
@@ -863,17 +839,20 @@ POSTGRES_TEST(a_schema_that_is_there_is_not_made_again)
 POSTGRES_TEST(an_upgrade_adds_what_is_missing)
 {
     char text[CONTRACT_ERROR] = "";
-    contract_sql(w, "ALTER TABLE ergon.lives DROP COLUMN ran_by; DROP TABLE ergon.holds;"
-                    "ALTER TABLE ergon.owner DROP COLUMN last_fence;"
-                    "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
+    contract_sql(w,
+                 "ALTER TABLE ergon.lives DROP COLUMN ran_by; DROP TABLE ergon.holds, ergon.actors;"
+                 "ALTER TABLE ergon.owner DROP COLUMN last_fence;"
+                 "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_CHECK, NULL, text, sizeof text), 0);
     expect_wrong(w, w->url, "run 'ergon cluster upgrade URL'");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_ADD, NULL, text, sizeof text), 0);
-    assert_string_equal(text, "the schema is of version 1, and nodes from version 0 on may use it");
-    contract_sql(w,
-                 "SELECT ran_by FROM ergon.lives, ergon.holds, ergon.owner WHERE last_fence = 0");
+    assert_string_equal(text, "the schema is of version 2, and nodes from version 0 on may use it");
+    contract_sql(
+        w,
+        "SELECT ran_by FROM ergon.lives, ergon.holds, ergon.actors, ergon.owner WHERE last_fence = "
+        "0");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_FINISH, NULL, text, sizeof text), 0);
-    assert_string_equal(text, "the schema is of version 1, and nodes from version 1 on may use it");
+    assert_string_equal(text, "the schema is of version 2, and nodes from version 2 on may use it");
     contract_sql(w, "SELECT 1 / (version * protocol_min) FROM ergon.cluster");
 }
 

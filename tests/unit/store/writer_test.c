@@ -184,12 +184,13 @@ static void on_return(struct store_client *c, struct store_op *op)
     free(op->load.text);
 }
 
-static int set_up_with(void **state, const struct ao_clock *clock)
+static int set_up_with(void **state, const struct ao_clock *clock, bool actors)
 {
     struct world *w = calloc(1, sizeof *w);
     char error[200] = "";
     const struct store_options options = client_options("postgresql:///played");
-    played = (struct played){.lock = PTHREAD_MUTEX_INITIALIZER, .now = AO_S(1)};
+    played = (struct played){
+        .lock = PTHREAD_MUTEX_INITIALIZER, .now = AO_S(1), .state.keeps_actors = actors};
     if (w)
         w->client.clock = clock;
     if (!w || !client_open(&w->client, &options, error, sizeof error))
@@ -202,7 +203,7 @@ static int set_up_with(void **state, const struct ao_clock *clock)
 
 static int set_up(void **state)
 {
-    return set_up_with(state, NULL);
+    return set_up_with(state, NULL, false);
 }
 
 static ao_time clock_that_stands(void *now)
@@ -214,7 +215,7 @@ static ao_time clock_that_stands(void *now)
 static int set_up_clock(void **state)
 {
     static const struct ao_clock clock = {.now = clock_that_stands, .arg = &played.now};
-    return set_up_with(state, &clock);
+    return set_up_with(state, &clock, false);
 }
 
 static int tear_down(void **state)
@@ -228,14 +229,12 @@ static int tear_down(void **state)
 /* As SQLite's: it keeps actors, and has one batch under way. */
 static int set_up_actors(void **state)
 {
-    driver.keeps_actors = true;
     driver.batches = 1;
-    return set_up_with(state, NULL);
+    return set_up_with(state, NULL, true);
 }
 
 static int tear_down_actors(void **state)
 {
-    driver.keeps_actors = false;
     driver.batches = BATCHES;
     return tear_down(state);
 }
