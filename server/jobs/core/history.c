@@ -28,7 +28,7 @@ struct history {
     alignas(struct record) uint8_t records[];
 };
 
-enum { FIRST = 32 /* bytes: one event without a text */, GRAIN = 8 };
+enum { FIRST = 48 /* bytes: a start and an end, without a text */, GRAIN = 8 };
 
 static struct record *record_at(const struct history *h, uint32_t at)
 {

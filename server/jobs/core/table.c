@@ -9,6 +9,7 @@
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/core/walk.h"
+#include "server/runtime/activator.h"
 
 /* --- Time --- */
 
@@ -55,22 +56,33 @@ static struct clocks look_for_leaps(struct job_table *table)
     return c;
 }
 
-void table_look_at_clock(struct job_table *table)
+/* Once a round: to look at three clocks for each time that a task has costs more than most else of
+ * it. */
+static struct clocks clocks_of_round(struct job_table *table)
 {
-    (void)look_for_leaps(table);
+    struct clock_look *look = &table->look;
+    uint64_t round = activator_rounds(table->activator) + 1;
+    if (look->round != round || table->clock_held) {
+        struct clocks c = look_for_leaps(table);
+        *look = (struct clock_look){.round = round, .now = c.now, .wall = c.wall};
+    }
+    return (struct clocks){.now = look->now, .wall = look->wall};
 }
 
-/* The clocks are read now: the time of the round may be seconds old while a large store is read
- * back.  The one that is turned into the other is read first. */
+void table_look_at_clock(struct job_table *table)
+{
+    (void)clocks_of_round(table);
+}
+
 uint64_t table_wall_of(struct job_table *table, ao_time when)
 {
-    struct clocks c = look_for_leaps(table);
+    struct clocks c = clocks_of_round(table);
     return when > c.now ? clock_after(c.wall, when - c.now) : c.wall - (c.now - when);
 }
 
 ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
 {
-    table_look_at_clock(table);
+    (void)look_for_leaps(table);
     uint64_t wall = table_wall(table);
     ao_time now = activator_clock(table->activator);
     if (table->clock_held)

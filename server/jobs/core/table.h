@@ -105,6 +105,13 @@ struct job_sums {
     uint64_t submitted, ended[JOB_STATE_COUNT]; /* ended: of the states that are not open */
 };
 
+/* Both clocks, as they were looked at in a round. */
+struct clock_look {
+    uint64_t round; /* its number and one more; 0: not yet */
+    ao_time now;
+    uint64_t wall;
+};
+
 struct job_table {
     struct activator *activator;
     const struct ao_class *timer_class; /* of each job's timer */
@@ -112,8 +119,9 @@ struct job_table {
     uint64_t (*wall)(void *arg);        /* Unix ns */
     void *wall_arg;
     uint64_t wall_ahead; /* ns, of the activator's clock, when that was last looked at */
-    bool clock_held;     /* see clock_hold() */
-    uint64_t created;    /* Unix ns: the latest of all jobs there were */
+    struct clock_look look;
+    bool clock_held;  /* see clock_hold() */
+    uint64_t created; /* Unix ns: the latest of all jobs there were */
     void (*leapt)(struct job_table *table, int64_t by); /* the wall clock did, by so many ns */
     uint32_t history_max;                               /* events that are kept of one job */
     bool recovering; /* jobs come from the store: nothing is counted or noted */
@@ -180,7 +188,8 @@ static inline uint64_t table_wall(const struct job_table *table)
 }
 
 /* Times of two clocks are turned into each other so that nothing is early: all are rounded up, by
- * the time that passes between two looks at a clock.  Each looks at the clock first. */
+ * the time that passes between two looks at a clock.  Each looks at the clock first, once a round.
+ */
 
 /* So long after this moment, which may be later than the begin of the round; 0: now, AO_NEVER:
  * never. */

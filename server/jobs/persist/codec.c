@@ -214,6 +214,17 @@ void codec_fini(struct jobs *jobs)
     slab_fini(&jobs_journal(jobs)->writes);
 }
 
+/* Bytes of an operation of this kind. */
+static size_t used(enum store_kind kind)
+{
+    const struct store_op *op = NULL;
+    if (kind == STORE_GROUP)
+        return offsetof(struct store_op, group) + sizeof op->group;
+    if (kind == STORE_ROW_PUT || kind == STORE_ROW_REMOVE)
+        return offsetof(struct store_op, chunk) + sizeof op->chunk;
+    return sizeof *op;
+}
+
 struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t more,
                                  write_done *done)
 {
@@ -225,7 +236,7 @@ struct store_op *codec_write_new(struct jobs *jobs, enum store_kind kind, size_t
     r->done = done;
     r->alone = alone;
     r->worker = WORKER_LABEL_NONE;
-    memset(&r->write, 0, sizeof r->write);
+    memset(&r->write, 0, used(kind)); /* many small ones are made */
     r->write.kind = kind;
     return &r->write;
 }

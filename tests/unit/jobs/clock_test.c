@@ -70,8 +70,20 @@ CLOCK_TEST(who_is_put_aside_between_two_looks_looks_again)
     true_wall = table->wall;
     table->wall = put_aside;
     asides = 2;
+    table->look.round = 0; /* as in another round */
     assert_int_equal(table_wall_of(table, began), told);
     assert_int_equal(asides, 0);
+}
+
+CLOCK_TEST(clocks_are_looked_at_once_a_round)
+{
+    struct job_table *table = &w->jobs->table;
+    uint64_t wall = table_wall_of(table, w->v.now);
+    true_wall = table->wall;
+    table->wall = put_aside;
+    asides = 1;
+    assert_int_equal(table_wall_of(table, w->v.now + AO_MS(5)), wall + AO_MS(5));
+    assert_int_equal(asides, 1);
 }
 
 /* --- Set forward --- */
