@@ -119,5 +119,7 @@ bool registry_add_actor(struct registry *r, struct actor_offer *offer);
 const struct actor_offer *registry_actor(const struct registry *r, uint32_t n);
 /* The writer's thread: plain calls of the method are refused from now on. */
 void method_set_actor(struct method *m, unsigned of_actor);
+/* Likewise: it is none of an actor, as before, and no worker offers it. */
+void method_unset_actor(struct method *m);
 
 #endif

@@ -132,18 +132,24 @@ static void say_secrets(struct manager *m, const struct worker_executor *r)
             source->secret(source->arg, method, r->secrets[i] == WORKER_SECRET_YES);
 }
 
-/* The methods of this type among those of the worker, which become methods of actors.  Returns how
- * many they are. */
+/* The methods of this type among those of the worker, which become methods of actors; before the
+ * others those that were none, `fresh` of them.  Returns how many they are. */
 static uint32_t take_methods(struct manager *m, const struct worker_executor *r, struct span type,
-                             struct method **methods)
+                             struct method **methods, uint32_t *fresh)
 {
     uint32_t count = 0;
+    *fresh = 0;
     for (uint32_t i = 0; i < r->method_count; i++) {
         struct method *method = registry_find(m->shared->plan.registry, r->methods[i]);
         if (!of_actor(r, i) || !span_equal(actor_type_of_method(r->methods[i]), type))
             continue;
+        methods[count] = method;
+        if (!method_actor(method)) {
+            methods[count] = methods[*fresh];
+            methods[(*fresh)++] = method;
+        }
+        count++;
         method_set_actor(method, of_actor(r, i));
-        methods[count++] = method;
     }
     return count;
 }
@@ -177,8 +183,11 @@ static bool say_types(struct manager *m, struct worker_executor *r)
     for (uint32_t i = 0; methods && said && i < r->type_count; i++) {
         struct actor_offer offer = {
             .type = r->types[i].type, .policy = r->types[i].policy, .methods = methods};
-        offer.count = take_methods(m, r, offer.type, methods);
+        uint32_t fresh;
+        offer.count = take_methods(m, r, offer.type, methods, &fresh);
         said = source->typed(source->arg, &offer);
+        while (!said && fresh > 0)
+            method_unset_actor(methods[--fresh]);
     }
     free(methods);
     return (methods && said) || refuse(r, ERGON_E_MEMORY, "no memory for its actors");

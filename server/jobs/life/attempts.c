@@ -6,6 +6,7 @@
 
 #include "proto/pack.h"
 #include "server/jobs/life/outcome.h"
+#include "server/jobs/life/submit.h"
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
@@ -14,6 +15,7 @@
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/spans.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/task.h"
 
 enum {
@@ -73,6 +75,14 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
     return true;
 }
 
+/* It was submitted before its method became one of actors. */
+static void end_without_actor(struct scheduler *s, struct job *job)
+{
+    char text[JOB_TEXT_MAX];
+    submit_without_actor_text(job->queue->method, text, sizeof text);
+    job_end(s, job, JOB_FAILED, error_name(ERGON_E_BAD_PARAMS), text);
+}
+
 /* False: it was sent somewhere else. */
 static bool may_start(struct scheduler *s, struct job *job)
 {
@@ -82,6 +92,10 @@ static bool may_start(struct scheduler *s, struct job *job)
     }
     if (job->attempt >= JOB_COUNT_MAX) {
         job_end(s, job, JOB_DEAD, "ATTEMPTS", "it has had as many attempts as there are numbers");
+        return false;
+    }
+    if (!job->is_message && method_actor(job->queue->method)) {
+        end_without_actor(s, job);
         return false;
     }
     if (job->queue->paused) {

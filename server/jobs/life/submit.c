@@ -163,14 +163,20 @@ static const struct method *method_named(struct jobs *jobs, struct span name)
     return q && q->method ? q->method : registry_find(jobs_options(jobs)->registry, name);
 }
 
+void submit_without_actor_text(const struct method *m, char *text, size_t size)
+{
+    snprintf(text, size,
+             "\"%s\" is a method of actors: name one, as in {actor: \"%.*s/KEY\"}, or use "
+             "actor.call and actor.tell",
+             method_name(m), (int)actor_type_of_method(m->name).len, (const char *)m->name.at);
+}
+
 static enum ergon_error check_without_actor(const struct method *m, char *text, size_t size)
 {
     if (!m || !method_actor(m))
         return ERGON_OK;
-    return refuse(ERGON_E_BAD_PARAMS, text, size,
-                  "\"%s\" is a method of actors: name one, as in {actor: \"%.*s/KEY\"}, or use "
-                  "actor.call and actor.tell",
-                  method_name(m), (int)actor_type_of_method(m->name).len, (const char *)m->name.at);
+    submit_without_actor_text(m, text, size);
+    return ERGON_E_BAD_PARAMS;
 }
 
 enum ergon_error job_check_actor(struct jobs *jobs, const struct job_spec *spec, char *text,

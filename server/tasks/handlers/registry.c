@@ -377,6 +377,12 @@ void method_set_actor(struct method *m, unsigned of_actor)
     atomic_store_explicit(&m->refuses, ERGON_E_BAD_PARAMS, memory_order_relaxed);
 }
 
+void method_unset_actor(struct method *m)
+{
+    atomic_store_explicit(&m->of_actor, 0, memory_order_relaxed);
+    atomic_store_explicit(&m->refuses, ERGON_E_NO_WORKER, memory_order_relaxed);
+}
+
 bool registry_add_actor(struct registry *r, struct actor_offer *offer)
 {
     struct actor_offer **grown =

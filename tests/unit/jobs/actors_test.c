@@ -742,3 +742,28 @@ ACTOR_TEST(the_feed_has_stops_starts_drops_and_changes_of_types)
     stage_says(op, "'event': 'actor_stopped', 'id': nil, 'method': nil, 'tenant': nil, 'key': nil, "
                    "'attempt': 0, 'reason': nil, 'text': 'sold out', 'actor': 'cart/1'}");
 }
+
+/* --- Tasks from before --- */
+
+ACTOR_TEST(a_task_that_waits_as_its_method_becomes_one_of_actors_fails)
+{
+    static const char *const methods[] = {"cart.add", NULL};
+    struct job_spec spec = world_spec("cart.add");
+    spec.keep = AO_S(60);
+    world_offer(w, "cart.add", true, "");
+    w->room[POOL_OF_WORKERS] = 0;
+    uint64_t queued = post(w, &spec), delayed;
+    spec.delay = AO_S(10);
+    delayed = post(w, &spec);
+    offer(w, "cart", &usual, methods);
+    world_offer(w, "cart.add", true, ""); /* now there is room */
+    jobs_world_settle(w);
+    assert_false(is_out(w, queued));
+    assert_int_equal(world_state(w, queued), JOB_FAILED);
+    const struct job_result *end = world_job(w, queued)->end;
+    assert_string_equal(end->code, "BAD_PARAMS");
+    stage_holds(end->text,
+                "\"cart.add\" is a method of actors: name one, as in {actor: \"cart/KEY\"}");
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(world_state(w, delayed), JOB_FAILED);
+}

@@ -23,8 +23,10 @@ struct item {
 static struct source {
     struct item items[ALL];
     unsigned count, given, asked;
-    unsigned offers, withdrawals; /* edges of "thumb" */
-    char who[160];                /* went last */
+    const char *method;           /* that workers offer */
+    unsigned offers, withdrawals; /* edges of it */
+    bool takes_types;
+    char who[160]; /* went last */
     bool full;
 } s;
 
@@ -86,11 +88,16 @@ static void full(void *arg, uint32_t pool, bool is_full)
 static void offered(void *arg, struct method *method, bool workers, struct span who)
 {
     assert_non_null(method->pool);
-    assert_string_equal(method_name(method), "thumb");
+    assert_string_equal(method_name(method), s.method);
     *(workers ? &s.offers : &s.withdrawals) += 1;
     snprintf(s.who, sizeof s.who, "%.*s", (int)who.len, (const char *)who.at);
     if (workers)
         job_source_wake(w.tasks, method->pool->index);
+}
+
+static bool typed(void *arg, const struct actor_offer *offer)
+{
+    return s.takes_types;
 }
 
 static void stop(void *arg, bool cancel)
@@ -106,8 +113,9 @@ static void open_world(uint32_t loops)
                                              .noted = noted,
                                              .full = full,
                                              .offered = offered,
+                                             .typed = typed,
                                              .stop = stop};
-    s = (struct source){0};
+    s = (struct source){.method = "thumb"};
     tasks_world_init(loops, 0);
     w.quiet = true;
     tasks_world_open();
@@ -363,4 +371,32 @@ TASKS_TEST(calls_and_attempts_take_turns_at_a_worker)
     }
     assert_int_equal(w.ended, 8);
     assert_int_equal(s.given, 8);
+}
+
+/* The jobs had no memory for the type. */
+TASKS_TEST(a_type_that_is_not_taken_leaves_its_methods_as_they_were)
+{
+    static const uint8_t of_actors[] = {ACTOR_METHOD};
+    const struct worker_type type = {.type = span_text("cart")};
+    const struct worker_executor_spec host = {
+        .of_actors = of_actors, .types = &type, .type_count = 1};
+    open_world(1);
+    s.method = "cart.add";
+    played_join_as(&a, 0, "cart.add", &host);
+    tasks_world_run();
+    assert_int_equal(a.error, ERGON_E_MEMORY);
+    const struct method *m = registry_find(w.registry, span_text("cart.add"));
+    assert_int_equal(method_actor(m), 0);
+    assert_int_equal(method_refuses(m), ERGON_E_NO_WORKER);
+    played_join(&a, 0, "cart.add", 1);
+    tasks_world_run();
+    assert_int_equal(a.error, ERGON_OK);
+    assert_int_equal(method_refuses(m), ERGON_OK);
+    lose(&a);
+    s.takes_types = true;
+    played_join_as(&a, 0, "cart.add", &host);
+    tasks_world_run();
+    assert_int_equal(a.error, ERGON_OK);
+    assert_int_equal(method_refuses(m), ERGON_E_BAD_PARAMS);
+    lose(&a);
 }
