@@ -2,6 +2,7 @@
  * which is the jobs'. */
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/module_calls.h"
+#include "server/jobs/actors/steps.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/jobs_parts.h"
@@ -62,6 +63,8 @@ static void offered(void *arg, struct method *method, bool workers, struct span 
     struct job_queue *q = offers_changed(&jobs->sched, method, workers, who);
     if (q)
         queues_remember(jobs, q);
+    if (method_actor(method) & ACTOR_STEP)
+        steps_offered(jobs->actors);
     effects_apply(jobs);
 }
 

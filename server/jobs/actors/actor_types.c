@@ -41,12 +41,31 @@ _Static_assert((int)ACTOR_DURABLE_NONE == DURABLE_NONE && (int)ACTOR_DURABLE_FSY
 
 /* --- Rows --- */
 
+/* All that hosts have offered, each perhaps a part.  Returns how many. */
+static uint32_t methods_of(const struct actor_type *type, struct method **methods)
+{
+    const struct registry *r = jobs_options(type->actors->jobs)->registry;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < registry_count(r) && count < ACTOR_METHODS_MAX; i++) {
+        struct method *m = registry_at(r, i);
+        if (m && method_actor(m) && span_equal(actor_type_of_method(m->name), type->name))
+            methods[count++] = m;
+    }
+    return count;
+}
+
 /* Without memory the row stays as it was: after a restart the type is as it was offered before. */
-static void pack_type(struct actor_type *type, const struct actor_offer *offer)
+static void pack_type(struct actor_type *type)
 {
     struct pack p;
+    struct method **methods = calloc(ACTOR_METHODS_MAX, sizeof *methods);
+    struct actor_offer offer = {.type = type->name, .methods = methods};
+    if (!methods)
+        return;
+    offer.count = methods_of(type, methods);
     pack_init(&p);
-    type_row_pack(&p, &type->policy, offer);
+    type_row_pack(&p, &type->policy, &offer);
+    free(methods);
     struct span now = pack_bytes(&p);
     if (now.len > 0 && !(type->row && span_equal(blob_bytes(type->row), now))) {
         blob_unref(type->row);
@@ -241,7 +260,7 @@ enum ergon_error actor_type_offered(struct actors *actors, const struct actor_of
             type->some = offer->methods[i];
     residents_await(type);
     if (!actors->of_modules && (type->policy.durable != DURABLE_NONE || type->row))
-        pack_type(type, offer);
+        pack_type(type);
     return ERGON_OK;
 }
 

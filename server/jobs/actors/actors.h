@@ -168,6 +168,8 @@ struct actors {
     struct actor_more *steps; /* that are to be submitted, by next_step */
     struct actor_more *news;  /* whose watchers are to be answered, by next_news */
     uint64_t writes;          /* that turns began */
+    size_t step_look;         /* buckets of `by_name` to be looked at: steps_offered() */
+    size_t step_size;         /* that there were at the last look */
     bool submits;             /* a step of the actors' own is being submitted */
     bool started;             /* the store takes writes */
     bool of_modules;          /* modules offer types: these need no rows */

@@ -94,6 +94,13 @@ void mailbox_go_on(struct actor *a)
     job_schedule(scheduler_of(a), job, false);
 }
 
+void mailbox_put_aside(struct actor *a, struct job *step)
+{
+    actor_leave(a, step);
+    mailbox_go_on(a);
+    job_hold(scheduler_of(a), step, HELD_NEW, JOB_WHY_NO_EXECUTOR);
+}
+
 /* --- What a turn has changed --- */
 
 static void take_state(struct actor *a, struct turn_changes *c)

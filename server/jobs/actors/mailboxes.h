@@ -15,6 +15,8 @@ void mailbox_take_back(struct actor *a, struct job *job);
 void mailbox_put_first(struct actor *a, struct job_list *jobs);
 /* It waits for this reason.  Returns false. */
 bool mailbox_wait(struct actor *a, struct job *job, enum job_reason reason);
+/* Nobody runs the actor's step now: it waits outside of the mailbox. */
+void mailbox_put_aside(struct actor *a, struct job *step);
 /* Nobody has its turn: the next message has. */
 void mailbox_go_on(struct actor *a);
 /* What a turn has changed becomes the actor's; NULL: its job has ended by itself.  GOES_ON: of a

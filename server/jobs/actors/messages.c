@@ -383,6 +383,10 @@ static bool joins(void *arg, struct job *job)
     }
     if (m->is_step && !steps_adopt(a, job))
         return false;
+    if (m->is_step && !queue_is_served(job->queue)) {
+        mailbox_put_aside(a, job);
+        return false;
+    }
     if (!m->placed)
         mailbox_place(a, job);
     else if (more->head != job && !job->list) /* it was taken out, and goes back */

@@ -150,6 +150,20 @@ static void explain_head(struct jobs *jobs, const struct operation *op, const st
              id_text(head->id, id), why, a->more->waiting.count);
 }
 
+/* Its step waits aside, since nobody offers it. */
+static bool explain_no_step(struct jobs *jobs, const struct operation *op, const struct actor *a,
+                            struct explanation *e)
+{
+    char why[EXPLAIN_TEXT_MAX];
+    struct job *step = a->more ? a->more->step : NULL;
+    if (!step || step->reason != JOB_WHY_NO_EXECUTOR)
+        return false;
+    e->reason = job_reason_name(explain_job(jobs, op, step, why, sizeof why));
+    snprintf(e->text, sizeof e->text, "%.*s runs its messages, and is not stepped: %s",
+             (int)a->name_len, (const char *)a->name, why);
+    return true;
+}
+
 static void explain_sleep(const struct actor *a, struct explanation *e)
 {
     ao_time next = actor_next(a);
@@ -179,7 +193,7 @@ static void explain(struct jobs *jobs, const struct operation *op, const struct 
         snprintf(e->text, sizeof e->text,
                  "%.*s is active: an attempt that was given up has not returned", (int)a->name_len,
                  (const char *)a->name);
-    } else {
+    } else if (!explain_no_step(jobs, op, a, e)) {
         explain_sleep(a, e);
     }
 }

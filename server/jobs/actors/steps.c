@@ -5,16 +5,24 @@
 #include "base/log.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
+#include "server/jobs/core/names.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/tasks/registry.h"
 
-enum { SUBMIT_WORK = 10 /* see jobs_worked() */ };
+enum { SUBMIT_WORK = 10, LOOK_WORK = 1 /* see jobs_worked() */ };
 
 static struct scheduler *scheduler_of(const struct actor *a)
 {
     return jobs_scheduler(a->type->actors->jobs);
+}
+
+bool steps_are_offered(const struct actor_type *type)
+{
+    struct job_table *table = jobs_table(type->actors->jobs);
+    const struct job_queue *q = table_queue_find(table, type->step->name);
+    return q ? queue_is_served(q) : type->step->handler != NULL;
 }
 
 bool steps_want(struct actor *a, ao_time delay)
@@ -23,8 +31,8 @@ bool steps_want(struct actor *a, ao_time delay)
     struct actor_more *more = a->more;
     if (!a->type->step || (more && (more->step || more->stopped || more->wants_step)))
         return false;
-    if (!(more = actor_more(a)))
-        return false;
+    if (!steps_are_offered(a->type) || !(more = actor_more(a)))
+        return false; /* see look_at() */
     more->wants_step = true;
     more->step_delay = delay;
     if (more->is_listed)
@@ -56,9 +64,56 @@ static void submit(struct actors *actors, struct actor *a)
                  LOG_STR("type", (const char *)method_name(a->type->step)), LOG_STR("text", text));
 }
 
+/* --- Hosts come and go --- */
+
+void steps_offered(struct actors *actors)
+{
+    actors->step_look = SIZE_MAX;
+    jobs_activate(actors->jobs);
+}
+
+/* One that waited aside goes on by itself: see offers_changed(). */
+static void look_at(struct actor *a)
+{
+    struct job *step = a->more ? a->more->step : NULL;
+    if (!a->type->step)
+        return;
+    if (steps_are_offered(a->type)) {
+        if (!step && a->residence == ACTOR_HERE && actor_is_there(a))
+            steps_want(a, 0); /* a message came meanwhile */
+    } else if (step && job_is(step, JOB_ENQUEUED)) {
+        job_unplace(scheduler_of(a), step);
+        job_schedule(scheduler_of(a), step, false);
+    }
+}
+
+/* Of all actors in memory; from the last bucket, and anew when the table has grown.  True: nothing
+ * is left. */
+static bool look(struct actors *actors)
+{
+    const struct hash_table *all = &actors->by_name;
+    if (actors->step_look > all->size || actors->step_size != all->size)
+        actors->step_look = actors->step_look > 0 ? all->size : 0;
+    actors->step_size = all->size;
+    for (; actors->step_look > 0 && jobs_have_time(actors->jobs); actors->step_look--) {
+        struct hash_link *next;
+        for (struct hash_link *link = all->buckets[actors->step_look - 1]; link; link = next) {
+            struct actor *a = (struct actor *)link;
+            jobs_worked(actors->jobs, LOOK_WORK);
+            a->jobs++; /* it stays meanwhile */
+            look_at(a);
+            a->jobs--;
+            next = link->next;
+            actor_settle(a);
+        }
+    }
+    return actors->step_look == 0;
+}
+
 bool steps_submit(struct actors *actors)
 {
     struct actor_more *more;
+    bool looked = look(actors);
     while ((more = actors->steps) && jobs_have_time(actors->jobs)) {
         actors->steps = more->next_step;
         jobs_worked(actors->jobs, SUBMIT_WORK);
@@ -67,7 +122,7 @@ bool steps_submit(struct actors *actors)
         more->wants_step = more->is_listed = false; /* until here it keeps `more` */
         actor_settle(more->actor);
     }
-    return !more;
+    return looked && !more;
 }
 
 /* Says the row all that counts, but for the number of the attempt that is over? */
@@ -136,12 +191,13 @@ void steps_again(struct actor *a, struct job *job, const struct turn_changes *c)
     sleep_until(a, job, due_of(a, c));
 }
 
-/* It has its place, and its turn has not come: it waits behind others, or for the disk. */
+/* Its turn has not come: it waits behind others, or for the disk, or for a host. */
 static bool waits(const struct actor *a, const struct job *step)
 {
     return step && (step->list == &a->more->waiting ||
-                    (step == a->more->head && step->state == JOB_WAITING &&
-                     step->reason == JOB_WHY_COMMIT));
+                    (step->state == JOB_WAITING &&
+                     (step->reason == JOB_WHY_NO_EXECUTOR ||
+                      (step == a->more->head && step->reason == JOB_WHY_COMMIT))));
 }
 
 /* One that failed waits for its next attempt, and does not sleep. */
@@ -159,6 +215,7 @@ static void put_to_sleep(struct actor *a, const struct turn_changes *c)
     if (!sleeps(step) && !waits(a, step))
         return;
     actor_leave(a, step);
+    job_list_remove(step);
     sleep_until(a, step, due_of(a, c));
 }
 

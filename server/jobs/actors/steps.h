@@ -2,6 +2,10 @@
  * again after each of its turns, or sleeps (DELAYED, reason sleep).  An actor of a stepped type has
  * one from its first message on, until it is stopped.
  *
+ * While nobody offers the type's step, it has no place in the mailbox (WAITING, reason
+ * no_executor), and messages run without it: hosts may offer the methods of a type in parts, and a
+ * type may be offered anew without a step.
+ *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_STEPS_H
 #define ERGON_JOBS_STEPS_H
@@ -13,6 +17,10 @@ enum { STEP_ATTEMPTS = JOB_COUNT_MAX - 1 /* then it ends, and a new one follows 
 /* The actor is to have a step, after `delay` ns, if its type has one and it is not stopped; false:
  * it has one, or gets none.  It is submitted in a later step of the jobs. */
 bool steps_want(struct actor *a, ao_time delay);
+/* Does anybody run the step of this type now? */
+bool steps_are_offered(const struct actor_type *type);
+/* Workers began or ceased to offer a step: actors are looked at by steps_submit(). */
+void steps_offered(struct actors *actors);
 /* Is this its step, or becomes it now?  Else the job, which somebody has tried again, is cancelled.
  */
 bool steps_adopt(struct actor *a, struct job *job);
@@ -27,7 +35,8 @@ void steps_change(struct actor *a, const struct turn_changes *c);
 /* Its step has ended, and another is wanted; false: it was cancelled, which is to stop the actor.
  */
 bool steps_ended(struct actor *a, const struct job *job);
-/* Submits the steps that are wanted, as far as there is time.  True: nothing is left. */
+/* Submits the steps that are wanted, and puts those aside that nobody offers any more, as far as
+ * there is time.  True: nothing is left. */
 bool steps_submit(struct actors *actors);
 /* Its step is due now, if it sleeps. */
 bool actor_wake(struct actor *a);

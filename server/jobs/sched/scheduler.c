@@ -11,6 +11,7 @@
 #include "server/jobs/sched/pool_rest.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/quarantine.h"
+#include "server/tasks/actor_offer.h"
 #include "server/tasks/job_source.h"
 #include "server/tasks/manager/pool.h"
 
@@ -102,13 +103,20 @@ void scheduler_move(struct scheduler *s, struct job_queue *q)
     ao_activate(s->ao);
 }
 
+/* Steps of actors wait here while nobody offers them; other tasks are queued. */
+static bool goes_on(const struct job_queue *q)
+{
+    bool steps = q->method && method_actor(q->method) & ACTOR_STEP;
+    return !q->paused && queue_runs(q) && (!steps || queue_is_served(q));
+}
+
 /* The queue takes them by their arrival. */
 static bool go_on_queues(struct scheduler *s)
 {
     int budget = GO_ON_BUDGET;
     for (struct job_queue *q; (q = s->moving); q->moves = false) {
         struct job *job;
-        while (!q->paused && queue_runs(q) && (job = queue_pop_held(q))) {
+        while (goes_on(q) && (job = queue_pop_held(q))) {
             job_schedule(s, job, true);
             if (--budget == 0)
                 return false;

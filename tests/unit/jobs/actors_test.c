@@ -767,3 +767,66 @@ ACTOR_TEST(a_task_that_waits_as_its_method_becomes_one_of_actors_fails)
     jobs_world_pass(w, AO_S(10));
     assert_int_equal(world_state(w, delayed), JOB_FAILED);
 }
+
+/* --- Hosts without the step --- */
+
+static void offer_without_step(struct jobs_world *w)
+{
+    static const char *const methods[] = {"tick.add", NULL};
+    offer(w, "tick", &usual, methods);
+}
+
+ACTOR_TEST(messages_run_while_nobody_offers_the_step)
+{
+    offer_usual(w);
+    uint64_t a = post(w, &TELL("tick/1", "tick.add")), b = post(w, &TELL("tick/1", "tick.add"));
+    uint64_t step = step_of(w, "tick/1");
+    world_offer(w, "tick.step", false, "worker w1: gone");
+    offer_without_step(w);
+    answer(w, a, "\x01");
+    answer(w, b, "\x02");
+    is_waiting(w, step, JOB_WHY_NO_EXECUTOR);
+    assert_int_equal(actor_stage(actor_of(w, "tick/1")), ACTOR_SLEEPING);
+    stage_says(about(w, &operation_actor_explain, "tick/1"), "no worker offers \"tick.step\" now");
+    answer(w, post(w, &TELL("tick/2", "tick.add")), "\x01"); /* it gets no step meanwhile */
+    assert_int_equal(step_of(w, "tick/2"), 0);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x03");
+    world_offer(w, "tick.step", true, "");
+    jobs_world_settle(w);
+    assert_true(is_out(w, step));
+    assert_true(is_out(w, step_of(w, "tick/2")));
+    answer(w, step, "\x04");
+    has_state(w, "tick/1", "\x04", 4);
+}
+
+ACTOR_TEST(a_step_that_is_queued_as_its_last_host_leaves_holds_nobody)
+{
+    offer_usual(w);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x01");
+    uint64_t step = step_of(w, "tick/1");
+    w->room[POOL_OF_WORKERS] = 0;
+    answer(w, step, "\x02");
+    assert_int_equal(world_state(w, step), JOB_QUEUED);
+    uint64_t a = post(w, &TELL("tick/1", "tick.add"));
+    is_waiting(w, a, JOB_WHY_ACTOR);
+    world_offer(w, "tick.step", false, "worker w1: gone");
+    jobs_world_settle(w);
+    is_waiting(w, step, JOB_WHY_NO_EXECUTOR);
+    assert_int_equal(world_state(w, a), JOB_QUEUED);
+    offer_without_step(w);
+    world_offer(w, "tick.add", true, "");
+    jobs_world_settle(w);
+    struct attempt_turn *turn = turn_of(w, a);
+    assert_null(turn_sleep(turn, AO_S(5))); /* it is to come later, whoever offers it */
+    answer(w, a, "\x03");
+    assert_int_equal(world_state(w, step), JOB_DELAYED);
+    world_offer(w, "tick.step", true, "");
+    jobs_world_pass(w, AO_S(4));
+    assert_false(is_out(w, step));
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_out(w, step));
+    world_offer(w, "tick.step", false, "worker w1: gone");
+    assert_true(is_out(w, step)); /* what runs goes on */
+    answer(w, step, NULL);
+    is_waiting(w, step, JOB_WHY_NO_EXECUTOR);
+}

@@ -2,6 +2,7 @@
  * ever offered hears so. */
 #include <stdio.h>
 
+#include "server/tasks/actor_offer.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
@@ -316,4 +317,60 @@ JOBS_TEST(what_workers_run_for_others_is_not_named)
     jobs_world_settle(w);
     assert_int_equal(w->out[POOL_OF_WORKERS], 1);
     stage_holds(explain(w, submit(w, DURABLE_NONE)), "'turning': 0, 'tasks': []}]");
+}
+
+/* --- Types of actors that hosts offer in parts --- */
+
+static void offer_part(struct jobs_world *w, const char *name, unsigned is)
+{
+    struct method *methods[1];
+    assert_int_equal(registry_intern(w->registry, span_text(name), &methods[0]), ERGON_OK);
+    method_set_actor(methods[0], ACTOR_METHOD | is);
+    const struct actor_offer offer = {.type = span_text("tick"),
+                                      .policy = {ACTOR_POLICY_DEFAULTS},
+                                      .methods = methods,
+                                      .count = 1};
+    assert_true(w->source.typed(w->source.arg, &offer));
+    world_offer(w, name, true, "");
+    w->room[POOL_OF_WORKERS] = 4;
+}
+
+static uint64_t out(struct jobs_world *w, const char *method)
+{
+    for (struct job *job = w->jobs->table.first; job; job = job->all_next)
+        if (world_run_of(w, job->id) && span_is(job->queue->name, method))
+            return job->id;
+    return 0;
+}
+
+static void finish(struct jobs_world *w, const char *method)
+{
+    assert_true(out(w, method) > 0);
+    world_finish(world_run_of(w, out(w, method)), "\xc0");
+    jobs_world_pass(w, AO_MS(5));
+}
+
+STORED_TEST(a_step_of_one_host_waits_for_it_after_a_restart)
+{
+    struct job_spec add = world_spec("tick.add");
+    add.actor = span_text("tick/1");
+    offer_part(w, "tick.step", ACTOR_STEP);
+    offer_part(w, "tick.add", 0);
+    jobs_world_submit(w, &add);
+    jobs_world_pass(w, AO_MS(5));
+    finish(w, "tick.add");
+    uint64_t step = out(w, "tick.step");
+    assert_true(step > 0);
+    jobs_world_restart(w);
+    offer_part(w, "tick.add", 0);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(world_reason(w, step), JOB_WHY_NO_EXECUTOR);
+    jobs_world_submit(w, &add);
+    jobs_world_pass(w, AO_MS(5));
+    finish(w, "tick.add");
+    offer_part(w, "tick.step", ACTOR_STEP);
+    jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(out(w, "tick.step"), step);
+    finish(w, "tick.step");
+    assert_int_equal(out(w, "tick.step"), step);
 }
