@@ -67,11 +67,18 @@ static void serve_remind(struct jobs *jobs, struct operation *op)
         waiters_join(op, done.job); /* to join the first job takes no memory */
 }
 
+/* Its client has left, and the reminder comes all the same: so the one before has to go. */
+static void stays(struct jobs *jobs, struct operation *op)
+{
+    (void)jobs;
+    (void)op;
+}
+
 /* Its outcomes are none: see submission.c. */
 const struct operation_class operation_actor_remind = {.method = method_actor_remind,
                                                        .is_submission = true,
                                                        .serve = serve_remind,
-                                                       .dropped = waiters_drop,
+                                                       .dropped = stays,
                                                        .job_saved = job_saved};
 
 /* --- actor.forget --- */

@@ -54,7 +54,8 @@ struct operation_class {
     void (*fini)(struct operation *op); /* on the loop's thread, before the loop frees it */
 
     /* --- For kinds that wait for jobs (waiters.h) --- */
-    void (*dropped)(struct jobs *jobs, struct operation *op); /* leaves the jobs, and answers */
+    /* It leaves the jobs, and answers; or stays until it has been answered. */
+    void (*dropped)(struct jobs *jobs, struct operation *op);
     /* The loop dropped it when it had been answered, so the client never gets the answer. */
     void (*answer_dropped)(struct jobs *jobs, struct operation *op);
     /* Something that it waits for has happened, see waiters_due(): answers it, or lets it wait on.

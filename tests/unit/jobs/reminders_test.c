@@ -113,6 +113,19 @@ static uint64_t tell(struct jobs_world *w)
 
 /* --- From outside --- */
 
+KEPT_TEST(one_takes_the_place_of_another_though_its_client_has_left)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t old = put(w, "tea", AO_S(10), 0);
+    struct operation *op = put_at(w, "cart/1", "tea", AO_S(20), 0);
+    channel_drop(op->channel, op);
+    commit(w);
+    assert_true(is_gone(w, old) || world_state(w, old) == JOB_CANCELLED);
+    assert_int_equal(world_state(w, named(w, "tea")->id), JOB_DELAYED);
+    assert_true(world_answered(w, op));
+    stage_balances(w);
+}
+
 ACTOR_TEST(one_in_memory_fires_once)
 {
     offer_some(w, ACTOR_DURABLE_NONE);
