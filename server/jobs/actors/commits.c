@@ -76,6 +76,7 @@ static void turn_failed(struct actor *a, struct actor_write *w, enum store_error
 static void push_alone(struct actor *a, struct actor_write *w)
 {
     struct store_op *group = writes_turn(a, w, turn_back_alone);
+    w->is_alone = true;
     if (group)
         store_push(jobs_store(jobs_of_actor(a)), group);
     else
@@ -206,6 +207,7 @@ enum message_write commits_group(struct actor *a, struct job *job, struct store_
     if (w->under_way || a->more->act || w->awaits || a->more->doomed != STORE_OK)
         return MESSAGE_WRITE_LATER;
     *group = writes_turn(a, w, turn_back);
+    w->has_group |= *group != NULL; /* it had none, and its message has a row by now */
     if (*group && w->in_chain)
         begin_next(a);
     return *group ? MESSAGE_WRITE : MESSAGE_WRITE_NO_MEMORY;
@@ -271,6 +273,15 @@ static void step_goes_on(struct actor *a, struct job *job, struct turn_changes *
         job_end(scheduler_of(a), job, JOB_DONE, NULL, NULL);
 }
 
+/* The message may have got a row while its turn was written without it. */
+static void end_saved(struct actor *a, struct job *job)
+{
+    if (job->durable == DURABLE_NONE || job_message(job)->is_step)
+        job_end_saved(scheduler_of(a), job);
+    else
+        journal_write(jobs_of_actor(a), job);
+}
+
 static void turn_taken(struct actor *a)
 {
     struct actor_write *w = a->more->turn;
@@ -284,13 +295,14 @@ static void turn_taken(struct actor *a)
     }
     outbox_send_later(a, job, &c->messages);
     bool goes_on = job && (job_message(job)->is_step || job_reminder(job));
+    bool is_apart = w->is_alone || !w->has_group;
     bool was_cancelled = goes_on && job_is(job, JOB_ENDING) && job->ending == JOB_CANCELLED;
     if (job && !job_is(job, JOB_ENDING)) {
         step_goes_on(a, job, c);
     } else {
         mailbox_apply(a, was_cancelled ? NULL : job, c);
-        if (job && (was_cancelled ? job->durable == DURABLE_NONE : !has_row(job)))
-            job_end_saved(scheduler_of(a), job);
+        if (job && (was_cancelled ? job->durable == DURABLE_NONE : !has_row(job) || is_apart))
+            end_saved(a, job);
     }
     assert(a->version == w->after.version);
     writes_free(w);
@@ -319,7 +331,7 @@ static void call_failed(struct actor *a, struct actor_write *w, enum store_error
     turn_ends(a, w);
     if (ends) {
         end_failed(a, job, error);
-        job_end_saved(scheduler_of(a), job);
+        end_saved(a, job);
     } else if (job) { /* a reminder that comes again */
         attempt_failed(a, job, error);
     }
@@ -328,7 +340,7 @@ static void call_failed(struct actor *a, struct actor_write *w, enum store_error
 static void message_failed(struct actor *a, struct actor_write *w, enum store_error error)
 {
     struct job *job = w->job;
-    if (!has_row(job)) {
+    if (!has_row(job) || w->is_alone) {
         call_failed(a, w, error);
     } else if (error == STORE_REFUSED) {
         bool ends = job_is(job, JOB_ENDING);

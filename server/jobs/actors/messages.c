@@ -47,7 +47,7 @@ static const void *find(void *arg, struct span tenant, struct span name)
 #define REFUSE(error, ...) (snprintf(text, size, __VA_ARGS__), (error))
 #define SHOWN(s)           (int)utf8_cut(s, 80).len, (const char *)(s).at
 
-/* May this method be sent to this actor? */
+/* May this method be sent to this actor, and be as durable? */
 static enum ergon_error fits(void *arg, const struct method *m, const struct job_spec *spec,
                              char *text, size_t size)
 {
@@ -67,9 +67,15 @@ static enum ergon_error fits(void *arg, const struct method *m, const struct job
                       "\"%.*s\" is a method of the actors %.*s/..., not of "
                       "\"%.*s\"",
                       SHOWN(method), SHOWN(of), SHOWN(spec->actor));
-    if (!actor_type_find(arg, type))
+    const struct actor_type *found = actor_type_find(arg, type);
+    if (!found)
         return REFUSE(ERGON_E_NO_METHOD, "no host has offered actors of the type \"%.*s\"",
                       SHOWN(type));
+    if (found->policy.durable == DURABLE_NONE && spec->durable != DURABLE_NONE)
+        return REFUSE(ERGON_E_BAD_PARAMS,
+                      "the actor \"%.*s\" is kept in memory alone: `durable` "
+                      "of a message can only be \"none\"",
+                      SHOWN(spec->actor));
     return ERGON_OK;
 }
 
@@ -96,11 +102,6 @@ static enum ergon_error check_options(const struct actors *actors, struct job *j
     const struct actor_type *type = actor_type_find(actors, actor_type_of_name(spec->actor));
     bool is_step = method_actor(job->queue->method) & ACTOR_STEP;
     job->durable = durable_of(job, spec, type);
-    if (type->policy.durable == DURABLE_NONE && job->durable != DURABLE_NONE)
-        return REFUSE(ERGON_E_BAD_PARAMS,
-                      "the actor \"%.*s\" is kept in memory alone: `durable` "
-                      "of a message can only be \"none\"",
-                      SHOWN(spec->actor));
     if (job->durable != DURABLE_NONE && !jobs_take_level(actors->jobs, job->durable))
         return REFUSE(ERGON_E_STORE, "%s", jobs_level_trouble(actors->jobs, job->durable));
     if (is_step && !actors->submits)

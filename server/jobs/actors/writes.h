@@ -39,6 +39,7 @@ struct actor_write {
     struct actor_image after;  /* of a turn; with a reference, if the state is shared */
     bool in_chain;             /* the next turn may begin before it is on disk */
     bool has_group;            /* else it only waits for those before it */
+    bool is_alone;             /* of a turn: its group was pushed without the row of its message */
     bool refused;              /* by the store: the end of its message is written without it */
     bool changes_row;          /* of a turn: the actor's */
     bool removes_row;          /* likewise, and of an act: since it would say nothing */

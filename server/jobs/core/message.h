@@ -105,8 +105,8 @@ struct message_hooks {
     void *arg;
     /* The actor of this name, within which keys of messages count; NULL: it has none yet. */
     const void *(*find)(void *arg, struct span tenant, struct span name);
-    /* Do the spec's method, which is `m`, or NULL, and its actor fit each other?  Else BAD_PARAMS
-     * or NO_METHOD, and a text. */
+    /* Do the spec's method, which is `m`, or NULL, its actor and its durability fit each other?
+     * Else BAD_PARAMS or NO_METHOD, and a text. */
     enum ergon_error (*fits)(void *arg, const struct method *m, const struct job_spec *spec,
                              char *text, size_t size);
     /* It was made of this spec.  Not ERGON_OK, and a text: it may not be. */

@@ -328,10 +328,15 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
                       "there is a task of this %s already, and it is none that you may submit; "
                       "choose another",
                       out->duplicate ? "key" : "coalesce key");
-    if (exists)
-        return join(jobs, spec, out, text, size);
-    enum ergon_error error = check(jobs, spec, text, size);
-    return error == ERGON_OK ? take_new(jobs, spec, rights, out, text, size) : error;
+    enum ergon_error wrong = ERGON_OK;
+    if (!exists)
+        wrong = check(jobs, spec, text, size);
+    else if (spec->actor.len > 0)
+        wrong = job_check_actor(jobs, spec, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
+    return exists ? join(jobs, spec, out, text, size)
+                  : take_new(jobs, spec, rights, out, text, size);
 }
 
 /* --- Taken back --- */

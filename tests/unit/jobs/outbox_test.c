@@ -569,3 +569,65 @@ STORED_TEST(a_step_and_a_reminder_go_again_when_what_they_joined_could_not_be_wr
     has_state(w, "cart/1", "\x02", 2);
     stage_balances(w);
 }
+
+/* --- A message that others join --- */
+
+static struct operation *tell(struct jobs_world *w, struct job_spec *spec)
+{
+    struct operation *op = world_operation(w, &operation_actor_tell);
+    op->submission.specs = spec;
+    op->submission.count = 1;
+    op->submission.caller = 0;
+    world_give(w, op);
+    return op;
+}
+
+/* Its turn has changed the actor, and comes to its end while the message is to be kept, too. */
+STORED_TEST(a_message_in_memory_is_joined_while_its_turn_is_written)
+{
+    offer_lasting(w);
+    w->store->most = 0;
+    for (uint8_t error = 0; error < 2; error++) {
+        char to[] = "cart/0";
+        to[5] = (char)('0' + error);
+        struct job_spec spec = TELL(to, "cart.add", .key = span_text("k"), .keep = AO_S(600),
+                                    .said = 1u << JOB_OPTION_durable | 1u << JOB_OPTION_keep);
+        uint64_t a = post(w, &spec);
+        commit(w);
+        answer(w, a, "\x01");
+        has_state(w, to, NULL, 0);
+        spec.durable = DURABLE_FSYNC;
+        w->store->error = error ? STORE_IO : STORE_OK;
+        struct operation *op = tell(w, &spec);
+        commit(w);
+        w->store->error = STORE_OK;
+        jobs_world_pass(w, AO_S(3));
+        assert_true(world_answered(w, op));
+        assert_int_equal(world_state(w, a), error ? JOB_FAILED : JOB_DONE);
+        assert_int_equal(op->reply.error, error ? ERGON_E_STORE : ERGON_OK);
+        assert_true(error || is_kept(w, a));
+        a = post(w, &TELL(to, "cart.add")); /* the next */
+        commit(w);
+        answer(w, a, "\x02");
+    }
+    jobs_world_pass(w, AO_S(3));
+    stage_balances(w);
+}
+
+/* What is in memory alone stays so, though it is joined. */
+STORED_TEST(a_message_to_an_actor_in_memory_is_not_made_durable)
+{
+    static const char *const methods[] = {"box.put", NULL};
+    offer(w, "box", &usual, methods);
+    struct job_spec spec = TELL("box/1", "box.put", .key = span_text("k"));
+    uint64_t a = post(w, &spec);
+    spec.durable = DURABLE_FSYNC;
+    spec.said = 1u << JOB_OPTION_durable;
+    struct operation *op = tell(w, &spec);
+    jobs_world_settle(w);
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(op->reply.text, "`durable` of a message can only be \"none\"");
+    answer(w, a, "\x01");
+    assert_int_equal(world_state(w, a), JOB_DONE);
+    assert_false(is_kept(w, a));
+}

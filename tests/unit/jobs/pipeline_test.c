@@ -193,6 +193,31 @@ PIPE_TEST(a_failure_counts_when_what_it_saw_is_on_disk)
     at_rest(w);
 }
 
+/* It waits for the turn before it, and gets a row meanwhile. */
+PIPE_TEST(a_message_that_changes_nothing_is_joined_while_it_waits)
+{
+    offer_all(w);
+    uint64_t a = tell(w, "cart/1");
+    struct job_spec spec = TELL("cart/1", "cart.add", .key = span_text("k"), .keep = AO_S(600),
+                                .said = 1u << JOB_OPTION_durable | 1u << JOB_OPTION_keep);
+    uint64_t b = post(w, &spec);
+    answer(w, a, "\x01");
+    answer(w, b, NULL);
+    struct operation *op = world_operation(w, &operation_actor_tell);
+    spec.durable = DURABLE_FSYNC;
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    op->submission.caller = 0;
+    world_give(w, op);
+    commit(w);
+    commit(w);
+    said(w, op, ERGON_OK);
+    assert_int_equal(world_state(w, b), JOB_DONE);
+    assert_non_null(memory_store_row(w->store, b));
+    is_on_disk(w, "cart/1", "\x01", 1);
+    at_rest(w);
+}
+
 /* --- The disk fails --- */
 
 PIPE_TEST(after_a_failed_commit_all_is_as_it_was_and_in_order)
