@@ -586,18 +586,21 @@ static bool was_tried_again(const struct job *job)
     return false;
 }
 
-/* A message whose attempts had begun keeps its place, also while it waits for the next. */
-static bool keeps_place(const struct job *job)
+/* A message whose attempts had begun keeps its place, also while it waits for the next.  One that
+ * waits for its first time has begun none, though the number of its attempt was raised, as of all
+ * that may have begun before a power cut. */
+static bool keeps_place(const struct job *job, ao_time now)
 {
     if (has_run(job) || job->failures > 0 || job_losses(job) > 0)
         return true;
-    return job->attempt > 0 && !job_is_quiet(job) && !was_tried_again(job);
+    bool awaits_first = job->started == 0 && job->arrival > 0 && job->due > now;
+    return job->attempt > 0 && !awaits_first && !job_is_quiet(job) && !was_tried_again(job);
 }
 
-static void resume(struct jobs *jobs, struct job *job)
+static void resume(struct jobs *jobs, struct job *job, ao_time now)
 {
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
-    messages->resumes(messages->arg, job, keeps_place(job));
+    messages->resumes(messages->arg, job, keeps_place(job, now));
 }
 
 /* Each open job gets its reason to wait again, and late ones are marked. */
@@ -610,7 +613,7 @@ static uint32_t relink_some(struct jobs *jobs, struct recover_pass *p, uint32_t 
             continue;
         relink(jobs, job);
         if (job->is_message)
-            resume(jobs, job);
+            resume(jobs, job, p->now);
         if (is_late(job, p->now))
             add_late(p, job);
         else

@@ -271,6 +271,48 @@ KEPT_TEST(what_was_due_before_a_crash_comes_in_its_order)
     stage_balances(w);
 }
 
+/* The numbers of attempts are raised then, as if each had begun. */
+KEPT_TEST(one_that_waits_for_its_time_holds_up_nobody_behind_a_power_cut)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(60), 0);
+    uint64_t b = jobs_world_submit(
+        w, &TELL("cart/1", "cart.add", .durable = DURABLE_FSYNC, .delay = AO_S(50)));
+    commit(w);
+    memory_store_cut_power(w->store);
+    crash(w);
+    assert_int_equal(world_job(w, a)->attempt, 1);
+    uint64_t c = tell(w);
+    commit(w);
+    assert_true(is_out(w, c));
+    done(w, c, "\x01");
+    jobs_world_pass(w, AO_S(60));
+    assert_true(is_out(w, b));
+    done(w, b, "\x02");
+    assert_true(is_out(w, a));
+    done(w, a, "\x03");
+    has_state(w, "cart/1", "\x03", 3);
+    stage_balances(w);
+}
+
+/* As over any other crash. */
+KEPT_TEST(one_that_had_begun_keeps_its_place_over_a_power_cut)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = put(w, "tea", AO_S(5), 0);
+    jobs_world_pass(w, AO_S(6));
+    world_again(world_run_of(w, a), AO_S(60));
+    jobs_world_pass(w, AO_S(1));
+    memory_store_cut_power(w->store);
+    crash(w);
+    uint64_t b = tell(w);
+    commit(w);
+    assert_false(is_out(w, b));
+    jobs_world_pass(w, AO_S(61));
+    done(w, a, "\x01");
+    assert_true(is_out(w, b));
+}
+
 /* --- Again --- */
 
 static void is_slim(struct jobs_world *w, uint64_t id, ao_time backoff)
