@@ -256,16 +256,24 @@ static bool first_fault(void *arg, const char *text)
     return false;
 }
 
-/* The pages are looked at first, all of them: a reader alone does not miss rows that SQLite finds
- * no more. */
+/* The pages are looked at first: a reader alone does not miss rows that SQLite finds no more. Those
+ * of states of actors, which may be most, are read later, by their names; so all are looked at only
+ * where the last process did not end by itself, since a power cut may have left anything. */
+static int look_at_pages(struct reading *r, char *error, size_t size)
+{
+    const struct sound_report report = {first_fault, r, 1};
+    struct sqlite_store *s = r->store;
+    int sound = s->found_log ? sound_pages(s->db, &report)
+                             : sound_pages_without(s->db, store_actors.table, &report);
+    if (sound == SQLITE_OK)
+        return 0;
+    return sound == SOUND_NOT ? -1 : fail(s, error, size);
+}
+
 int sqlite_load(struct sqlite_store *s, const struct store_reader *reader, char *error, size_t size)
 {
     struct reading r = {.store = s, .reader = reader, .error = error, .size = size};
-    const struct sound_report report = {first_fault, &r, 1};
-    int sound = sound_pages(s->db, &report);
-    if (sound != SQLITE_OK)
-        return sound == SOUND_NOT ? -1 : fail(s, error, size);
-    if (counts(&r) != 0 || turns(&r) != 0)
+    if (look_at_pages(&r, error, size) != 0 || counts(&r) != 0 || turns(&r) != 0)
         return -1;
     for (uint32_t n = 0; n < reader->table_count; n++)
         if (!reader->tables[n]->by_key && table(&r, reader->tables[n], table_row) != 0)

@@ -177,10 +177,11 @@ static int refuse_log(const struct log_look *look, const char *path, char *error
 
 /* SQLite would begin a new file beside a log that is alone, and go on without a word where one is
  * damaged. */
-static int check_log(const struct store_setup *o, char *error, size_t size)
+static int check_log(struct sqlite_store *s, const struct store_setup *o, char *error, size_t size)
 {
     struct log_look look;
     int rc = log_check(o->where, o->vfs, &look);
+    s->found_log = look.log_size > 0;
     if (rc == SQLITE_OK && look.found == LOG_REST)
         rc = log_empty(o->where, o->vfs);
     if (rc == SQLITE_NOMEM)
@@ -201,7 +202,7 @@ static int take_file(struct sqlite_store *s, const struct store_setup *o, char *
 {
     char why[200];
     bool there = o->vfs || access(o->where, F_OK) == 0;
-    if (!there && check_log(o, error, size) != 0)
+    if (!there && check_log(s, o, error, size) != 0)
         return -1; /* before the file is made */
     int file = o->vfs ? -1 : make_file(o->where, error, size);
     if (!o->vfs && file < 0)
@@ -223,7 +224,7 @@ struct sqlite_store *sqlite_open(const struct store_setup *setup, char *error, s
     s->in_memory = setup->vfs != NULL;
     s->retry = setup->retry;
     s->names = setup->names;
-    if (take_file(s, setup, error, size) == 0 && check_log(setup, error, size) == 0 &&
+    if (take_file(s, setup, error, size) == 0 && check_log(s, setup, error, size) == 0 &&
         open_database(s, setup, error, size) == 0)
         return s;
     sqlite_close(s);

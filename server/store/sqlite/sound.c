@@ -9,15 +9,11 @@ enum { SQL = 128, LINE = 400 };
 
 /* --- Pages --- */
 
-int sound_pages(sqlite3 *db, const struct sound_report *report)
+/* Runs what gives a line for each finding, or "ok". */
+static int run(sqlite3_stmt *st, const struct sound_report *report)
 {
-    char sql[SQL];
-    sqlite3_stmt *st;
     bool sound = true, on = true;
-    snprintf(sql, sizeof sql, "PRAGMA integrity_check(%u)", report->most);
-    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
-    if (rc != SQLITE_OK)
-        return rc;
+    int rc = SQLITE_DONE;
     while (on && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(st, 0);
         if (text && strcmp(text, "ok") == 0)
@@ -29,6 +25,28 @@ int sound_pages(sqlite3 *db, const struct sound_report *report)
     if (!sound)
         return SOUND_NOT;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int sound_pages(sqlite3 *db, const struct sound_report *report)
+{
+    char sql[SQL];
+    sqlite3_stmt *st;
+    snprintf(sql, sizeof sql, "PRAGMA integrity_check(%u)", report->most);
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    return rc == SQLITE_OK ? run(st, report) : rc;
+}
+
+int sound_pages_without(sqlite3 *db, const char *table, const struct sound_report *report)
+{
+    static const char sql[] =
+        "SELECT c.integrity_check FROM (SELECT 'sqlite_schema' AS name UNION ALL SELECT name FROM "
+        "sqlite_schema WHERE type = 'table') AS t, pragma_integrity_check(t.name) AS c "
+        "WHERE t.name <> ?1";
+    sqlite3_stmt *st;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC);
+    return rc == SQLITE_OK ? run(st, report) : rc;
 }
 
 /* --- Tables --- */

@@ -20,8 +20,10 @@ struct sound_report {
     uint32_t most; /* findings of one kind */
 };
 
-/* Both: SQLITE_OK: nothing was found; SOUND_NOT; or SQLite's code of what kept it from looking. */
+/* All: SQLITE_OK: nothing was found; SOUND_NOT; or SQLite's code of what kept it from looking. */
 int sound_pages(sqlite3 *db, const struct sound_report *report); /* reads the whole file */
+/* The pages of all tables but this one; not those that are free. */
+int sound_pages_without(sqlite3 *db, const char *table, const struct sound_report *report);
 int sound_tables(sqlite3 *db, const struct sound_report *report);
 
 #endif

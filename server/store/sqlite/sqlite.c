@@ -5,7 +5,8 @@
 
 enum {
     IDLE_MS = 100, /* nothing came for so long: time for a checkpoint */
-    FOLD_MS = 20   /* likewise: for a step of the fold */
+    FOLD_MS = 20,  /* likewise: for a step of the fold */
+    REST_MS = 2000 /* likewise: for what SQLite has read to go */
 };
 
 static void *driver_open(const struct store_setup *setup, struct store_fault *fault)
@@ -32,6 +33,7 @@ static void driver_begin(void *driver, struct store_batch *batch)
 {
     struct sqlite_store *s = driver;
     s->batch = batch->ops;
+    s->has_pages = true;
     store_commit(s, batch->count);
     batch->error = s->broken;
     s->done = batch;
@@ -53,7 +55,8 @@ static ao_time until_retry(const struct sqlite_store *s)
     return s->retry_at > now ? s->retry_at - now : 1;
 }
 
-/* The log goes into the file between two commits. */
+/* The log goes into the file between two commits.  At rest the pages that SQLite has read are given
+ * back; the system has them, too. */
 static ao_time driver_work(void *driver, bool idle)
 {
     struct sqlite_store *s = driver;
@@ -65,7 +68,11 @@ static ao_time driver_work(void *driver, bool idle)
         store_commit(s, 0);
     if (s->broken != STORE_OK)
         return until_retry(s);
-    return folds ? AO_MS(FOLD_MS) : checkpoint_due(s, true) ? AO_MS(IDLE_MS) : AO_NEVER;
+    if (folds || checkpoint_due(s, true))
+        return folds ? AO_MS(FOLD_MS) : AO_MS(IDLE_MS);
+    if (idle && s->has_pages)
+        s->has_pages = sqlite3_db_release_memory(s->db) != SQLITE_OK;
+    return s->has_pages ? AO_MS(REST_MS) : AO_NEVER;
 }
 
 static void driver_state(const void *driver, struct store_state *state)

@@ -55,6 +55,8 @@ struct sqlite_store {
     sqlite3 *db;
     char *path;     /* of the file; the store's */
     bool in_memory; /* there is no file of the system's */
+    bool has_pages; /* SQLite has, of the file, in memory */
+    bool found_log; /* by the open: the process before this one did not end by itself */
     struct statements statements;
     struct states states;
     struct log_vfs vfs; /* of `db` */

@@ -38,6 +38,7 @@ enum {
     PART_CLEAR,
     PLACED,
     DELETE,
+    SHRINK, /* some pages of the tables in memory, of which most names are gone then */
     END,
     LAST_TURNS
 };
@@ -76,11 +77,13 @@ static const char *const texts[STATES_STATEMENTS] = {
     [PLACED] = "UPDATE fold SET type = NULL",
     [DELETE] = "DELETE FROM turns WHERE seq <= ?1 AND "
                "seq < (SELECT min(seq) FROM turns) + ?2",
+    [SHRINK] = "PRAGMA temp.incremental_vacuum(256)",
     [END] = "UPDATE fold SET until = 0",
     [LAST_TURNS] = "SELECT " KEY ", seq FROM turns ORDER BY seq"};
 
 static const char made[] =
     "PRAGMA temp_store = MEMORY;"
+    "PRAGMA temp.auto_vacuum = INCREMENTAL;"
     "CREATE TEMP TABLE fresh (type TEXT, key TEXT, tenant TEXT, actor INTEGER, PRIMARY KEY (" KEY
     ")) WITHOUT ROWID;"
     "CREATE TEMP TABLE fold (until INTEGER, type TEXT, key TEXT, tenant TEXT);"
@@ -450,14 +453,26 @@ static int fold_part(struct states *t, uint64_t until)
     return rc != SQLITE_OK ? rc : run_all(t, steps, sizeof steps / sizeof *steps);
 }
 
+/* SQLite frees a page a row. */
+static int shrink(struct states *t)
+{
+    int rc;
+    while ((rc = sqlite3_step(t->all[SHRINK])) == SQLITE_ROW)
+        ;
+    sqlite3_reset(t->all[SHRINK]);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 /* The first go first: a turn that is there is never older than one of its actor that is not. */
 static int delete_part(struct states *t, uint64_t until)
 {
     sqlite3_bind_int64(t->all[DELETE], 2, t->delete_step);
     int rc = run(t, DELETE, until);
+    bool last = sqlite3_changes(t->db) == 0;
+    if (rc == SQLITE_OK)
+        rc = shrink(t);
     if (rc != SQLITE_OK)
         return rc;
-    bool last = sqlite3_changes(t->db) == 0;
     t->oldest += t->delete_step;
     if (last || t->oldest > until)
         t->oldest = until + 1;

@@ -19,7 +19,7 @@
 #include "server/store/sqlite/fresh.h"
 #include "server/store/sqlite/row_view.h"
 
-enum { STATES_STATEMENTS = 18 };
+enum { STATES_STATEMENTS = 19 };
 
 struct waiting_turn {
     const struct store_op *op;

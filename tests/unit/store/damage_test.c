@@ -163,6 +163,62 @@ STORE_TEST(a_file_that_was_cut)
     store_files_free(&files);
 }
 
+/* --- States of actors: after an end without a log they are looked at when they are read --- */
+
+static void add_actor(struct store_world *w)
+{
+    run_sql(w, "INSERT INTO actors (type, key, tenant, version, state) VALUES ('cart', '1', '', 1, "
+               "x'07')");
+}
+
+/* The page of `actors`, of which there is one. */
+static void zero_actors(struct store_world *w, struct store_files *files)
+{
+    char out[TEXT];
+    long page =
+        strtol(store_sql(w->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'actors'", out,
+                         sizeof out),
+               NULL, 10);
+    memset(files->part[STORE_FILE].at + (page - 1) * PAGE, 0, PAGE);
+}
+
+static enum store_error get(struct store_world *w)
+{
+    struct store_op *op = client_row(STORE_ROW_GET, &store_actors);
+    *(struct store_actor *)op->row =
+        (struct store_actor){.type = span_text("cart"), .key = span_text("1")};
+    return client_do(&w->client, op);
+}
+
+STORE_TEST(a_state_that_is_damaged_is_noticed_when_it_is_read)
+{
+    char error[TEXT];
+    struct store_files files;
+    make(w);
+    add_actor(w);
+    store_files_read(&files, w->path);
+    assert_int_equal(files.part[STORE_LOG].len, 0);
+    zero_actors(w, &files);
+    written(w, &files);
+    assert_int_equal(try(w->path, error), TASKS);
+    store_world_open(w);
+    assert_int_equal(get(w), STORE_CORRUPT);
+    client_close(&w->client);
+    store_files_free(&files);
+}
+
+STORE_TEST(behind_a_crash_all_states_are_looked_at)
+{
+    store_world_open(w);
+    client_close(&w->client);
+    add_actor(w);
+    struct store_files files = left(w, TASKS);
+    assert_true(files.part[STORE_LOG].len > 0);
+    zero_actors(w, &files);
+    is_damaged(written(w, &files), "it is damaged: ");
+    store_files_free(&files);
+}
+
 static void is_damaged_by(struct store_world *w, const char *sql, const char *why)
 {
     make(w);

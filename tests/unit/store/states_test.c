@@ -323,6 +323,24 @@ STATES_TEST(a_fold_ends)
     close_states(w);
 }
 
+STATES_TEST(memory_that_names_took_is_given_back_by_a_fold)
+{
+    open_states(w);
+    begin(w);
+    sql(w, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
+           "INSERT INTO fresh SELECT 'cart', i, '', 0 FROM n; DELETE FROM fresh");
+    assert_in_range(rows_of(w, "PRAGMA temp.freelist_count"), 10, 256);
+    w->now.version[0] = 1;
+    put(w, 0, true);
+    do
+        assert_int_equal(states_fold(&w->states), SQLITE_OK);
+    while (states_fold_due(&w->states, true));
+    assert_int_equal(rows_of(w, "PRAGMA temp.freelist_count"), 0);
+    read_one(w, 0);
+    sql(w, "COMMIT");
+    close_states(w);
+}
+
 /* Turns of an actor that wait together are one. */
 STATES_TEST(of_an_actor_one_turn_is_written)
 {
