@@ -44,6 +44,19 @@ static const void *find(void *arg, struct span tenant, struct span name)
 
 /* --- A new message --- */
 
+static bool said(const struct job_spec *spec, enum job_option_id option)
+{
+    return spec->said & 1u << option;
+}
+
+/* What nothing is said of is as durable as its type; a caller would learn of a failure. */
+static uint8_t level_of(const struct job_spec *spec, const struct actor_type *type)
+{
+    if (said(spec, JOB_OPTION_durable))
+        return spec->durable;
+    return spec->calls ? DURABLE_NONE : type->policy.durable;
+}
+
 #define REFUSE(error, ...) (snprintf(text, size, __VA_ARGS__), (error))
 #define SHOWN(s)           (int)utf8_cut(s, 80).len, (const char *)(s).at
 
@@ -71,7 +84,7 @@ static enum ergon_error fits(void *arg, const struct method *m, const struct job
     if (!found)
         return REFUSE(ERGON_E_NO_METHOD, "no host has offered actors of the type \"%.*s\"",
                       SHOWN(type));
-    if (found->policy.durable == DURABLE_NONE && spec->durable != DURABLE_NONE)
+    if (found->policy.durable == DURABLE_NONE && level_of(spec, found) != DURABLE_NONE)
         return REFUSE(ERGON_E_BAD_PARAMS,
                       "the actor \"%.*s\" is kept in memory alone: `durable` "
                       "of a message can only be \"none\"",
@@ -79,21 +92,17 @@ static enum ergon_error fits(void *arg, const struct method *m, const struct job
     return ERGON_OK;
 }
 
-static bool said(const struct job_spec *spec, enum job_option_id option)
+static uint8_t level(void *arg, const struct job_spec *spec)
 {
-    return spec->said & 1u << option;
+    const struct actor_type *type = actor_type_find(arg, actor_type_of_name(spec->actor));
+    return type ? level_of(spec, type) : spec->durable;
 }
 
-/* What nothing is said of is as durable as its type; a caller would learn of a failure. */
 static uint8_t durable_of(const struct job *job, const struct job_spec *spec,
                           const struct actor_type *type)
 {
-    uint8_t level = type->policy.durable;
-    if (level == DURABLE_NONE || said(spec, JOB_OPTION_durable))
-        return spec->durable;
-    if (method_actor(job->queue->method) & ACTOR_STEP)
-        return DURABLE_ASYNC;
-    return spec->calls ? DURABLE_NONE : level;
+    bool is_step = method_actor(job->queue->method) & ACTOR_STEP;
+    return is_step && type->policy.durable != DURABLE_NONE ? DURABLE_ASYNC : level_of(spec, type);
 }
 
 static enum ergon_error check_options(const struct actors *actors, struct job *job,
@@ -610,6 +619,7 @@ void messages_hook(struct actors *actors)
     jobs_scheduler(actors->jobs)->messages = (struct message_hooks){.arg = actors,
                                                                     .find = find,
                                                                     .fits = fits,
+                                                                    .level = level,
                                                                     .made = made,
                                                                     .joins = joins,
                                                                     .begins = begins,

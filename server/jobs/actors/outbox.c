@@ -29,21 +29,12 @@ static struct job_spec spec_of(const struct actor *a, const struct turn_message 
     return spec;
 }
 
-static const struct actor_type *type_of(const struct actor *a, struct span name)
-{
-    const struct actors *actors = a->type->actors;
-    for (uint32_t i = 0; i < actors->type_count; i++)
-        if (span_equal(actors->types[i]->name, actor_type_of_name(name)))
-            return actors->types[i];
-    return NULL;
-}
-
 static uint8_t usual_level(const struct actor *a, const struct job_spec *spec)
 {
     const struct jobs *jobs = a->type->actors->jobs;
-    const struct actor_type *to = spec->actor.len > 0 ? type_of(a, spec->actor) : NULL;
+    const struct message_hooks *messages = &jobs_scheduler(a->type->actors->jobs)->messages;
     if (spec->actor.len > 0)
-        return to ? to->policy.durable : DURABLE_NONE; /* which is refused */
+        return messages->level(messages->arg, spec);
     return jobs_store(jobs) ? jobs_options(jobs)->default_durable : DURABLE_NONE;
 }
 

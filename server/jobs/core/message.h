@@ -109,6 +109,8 @@ struct message_hooks {
      * Else BAD_PARAMS or NO_METHOD, and a text. */
     enum ergon_error (*fits)(void *arg, const struct method *m, const struct job_spec *spec,
                              char *text, size_t size);
+    /* How durable a message of this spec is: as it says, or as its actor's type. */
+    uint8_t (*level)(void *arg, const struct job_spec *spec);
     /* It was made of this spec.  Not ERGON_OK, and a text: it may not be. */
     enum ergon_error (*made)(void *arg, struct job *job, const struct job_spec *spec, char *text,
                              size_t size);

@@ -352,9 +352,9 @@ static bool keep_spec(struct cron *c, const struct cron_spec *spec)
 {
     c->spec = *spec;
     struct job_spec *t = &c->spec.task;
-    struct span *spans[] = {&c->spec.name, &c->spec.schedule, &c->spec.zone,   &c->spec.options,
-                            &t->method,    &t->params,        &t->tenant,      &t->coalesce,
-                            &t->limit_key, &t->rate_key,      &c->spec.made_by};
+    struct span *spans[] = {&c->spec.name, &c->spec.schedule, &c->spec.zone, &c->spec.options,
+                            &t->method,    &t->actor,         &t->params,    &t->tenant,
+                            &t->coalesce,  &t->limit_key,     &t->rate_key,  &c->spec.made_by};
     size_t size = 1;
 
     for (unsigned i = 0; i < sizeof spans / sizeof spans[0]; i++)

@@ -251,6 +251,9 @@ static bool take_up(struct jobs *jobs, const struct store_cron *row)
     spec.task.durable = jobs->options.default_durable; /* unless its options say otherwise */
     if (row->options.len > 0 && !jobs->options.read_cron_options(row->options, &spec))
         return true; /* of a newer server: left in the store as it is */
+    /* It has a row: so it is that of a message, which is as durable as its actor. */
+    if (spec.task.durable == DURABLE_NONE)
+        spec.task.durable = jobs->options.default_durable;
     struct cron *c = cron_new(jobs, &spec, &error, text, sizeof text);
     if (!c) {
         log_error("a cron of the store cannot be used", LOG_STR("why", text));

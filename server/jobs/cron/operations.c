@@ -98,11 +98,14 @@ static bool is_foreign(const struct operation *op, const struct cron_name *named
 /* False: answered. */
 static bool may_be_put(struct jobs *jobs, struct operation *op)
 {
-    const struct cron_spec *spec = &op->cron;
+    struct cron_spec *spec = &op->cron;
     const struct cron_name *named = crons_find(jobs, spec->task.tenant, spec->name);
+    const struct message_hooks *messages = &jobs->sched.messages;
     char text[JOB_TEXT_MAX];
     enum ergon_error wrong = job_check_actor(jobs, &spec->task, text, sizeof text);
 
+    if (wrong == ERGON_OK && spec->task.actor.len > 0)
+        spec->task.durable = messages->level(messages->arg, &spec->task);
     if (wrong != ERGON_OK)
         operation_refuse(op, wrong, "%s", text);
     else if (spec->task.params.len + spec->options.len + spec->schedule.len > CRON_BYTES_MAX)

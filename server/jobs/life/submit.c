@@ -146,6 +146,18 @@ static enum ergon_error join(struct jobs *jobs, const struct job_spec *spec, str
     return ERGON_OK;
 }
 
+/* A message is as durable as its actor's type, if it says nothing else. */
+static enum ergon_error join_as(struct jobs *jobs, const struct job_spec *spec,
+                                struct submitted *out, char *text, size_t size)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    if (spec->actor.len == 0)
+        return join(jobs, spec, out, text, size);
+    struct job_spec as_type = *spec;
+    as_type.durable = messages->level(messages->arg, spec);
+    return join(jobs, &as_type, out, text, size);
+}
+
 /* --- May it be taken? --- */
 
 /* Names that strangers may choose take no more queues than that. */
@@ -335,7 +347,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
         wrong = job_check_actor(jobs, spec, text, size);
     if (wrong != ERGON_OK)
         return wrong;
-    return exists ? join(jobs, spec, out, text, size)
+    return exists ? join_as(jobs, spec, out, text, size)
                   : take_new(jobs, spec, rights, out, text, size);
 }
 

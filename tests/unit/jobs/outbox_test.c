@@ -631,3 +631,72 @@ STORED_TEST(a_message_to_an_actor_in_memory_is_not_made_durable)
     assert_int_equal(world_state(w, a), JOB_DONE);
     assert_false(is_kept(w, a));
 }
+
+/* It says nothing of its own, and its type is durable. */
+STORED_TEST(a_message_that_joins_one_in_memory_is_as_durable_as_its_type)
+{
+    offer_lasting(w);
+    struct job_spec spec =
+        TELL("cart/1", "cart.add", .key = span_text("k"), .said = 1u << JOB_OPTION_durable);
+    uint64_t a = post(w, &spec);
+    spec.said = 0;
+    struct operation *op = tell(w, &spec);
+    assert_false(world_answered(w, op));
+    commit(w);
+    stage_says(op, "'durable': 'fsync'");
+    assert_true(is_kept(w, a));
+}
+
+/* What the operation has is gone afterwards. */
+static void put_cron(struct jobs_world *w, const char *actor, const char *method,
+                     struct span options)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s", actor);
+    struct operation *op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text(actor), .schedule = span_text("every 10s"), .task = TELL(name, method)};
+    op->cron.options = options;
+    world_give(w, op);
+    commit(w);
+    assert_int_equal(op->reply.error, ERGON_OK);
+    memset(name, 'x', sizeof name);
+}
+
+STORED_TEST(a_cron_of_a_durable_actor_outlives_a_crash)
+{
+    static const char *const methods[] = {"box.put", NULL};
+    offer_lasting(w);
+    offer(w, "box", &usual, methods);
+    put_cron(w, "cart/1", "cart.add",
+             span_text("\x81\xa5"
+                       "actor\xa6"
+                       "cart/1"));
+    jobs_world_pass(w, AO_S(10));
+    assert_true(newest(w)->is_message && is_out(w, newest(w)->id));
+    answer(w, newest(w)->id, "\x07");
+    commit(w);
+    put_cron(w, "box/1", "box.put",
+             span_text("\x81\xa5"
+                       "actor\xa5"
+                       "box/1"));
+    jobs_world_crash(w);
+    offer_lasting(w);
+    struct operation *op = world_operation(w, &operation_cron_list);
+    world_give(w, op);
+    stage_says(op, "'name': 'cart/1'");
+    assert_null(strstr((const char *)operation_result(op).at, "box/1"));
+    jobs_world_pass(w, AO_S(11));
+    assert_true(is_out(w, newest(w)->id));
+    answer(w, newest(w)->id, "\x01");
+    commit(w);
+    has_state(w, "cart/1", "\x01", 2);
+    op = world_operation(w, &operation_cron_delete);
+    op->named.name = span_text("cart/1");
+    world_give(w, op);
+    commit(w);
+    jobs_world_crash(w);
+    op = world_operation(w, &operation_cron_list);
+    world_give(w, op);
+    stage_says(op, "[]");
+}
