@@ -8,6 +8,7 @@
 #include "server/jobs/life/retention.h"
 #include "server/jobs/life/submit.h"
 #include "server/jobs/life/timers.h"
+#include "server/jobs/operations/sync.h"
 #include "server/jobs/operations/waiters.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
@@ -16,7 +17,7 @@
 
 static void take_back(struct jobs *jobs, struct job *job, enum store_error error)
 {
-    job_take_back(jobs, job, store_error_text(error));
+    job_take_back(jobs, job, error_name(sync_error(error)), store_error_text(error));
     if (job_is(job, JOB_CRON))
         jobs->task_lost(jobs, job);
 }

@@ -9,6 +9,7 @@
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/cluster/actors.h"
 #include "sim/cluster/engine.h"
 #include "sim/cluster/handlers.h"
 #include "sim/cluster/jobs.h"
@@ -35,13 +36,14 @@ static struct client {
     struct sim_burst burst;
     struct sim_job *again[OPEN_MAX];
     uint32_t again_count;
+    struct sim_open_calls calls;
     bool idle;
     bool reads; /* alone, so that it waits for no row */
 } clients[CLIENTS_MAX + 1];
 static uint32_t client_count, holder_count, killers, killers_max;
 static bool calm, has_cron;
 static struct {
-    uint32_t burst, weights[16], sum;
+    uint32_t burst, weights[18], sum;
     uint64_t pause, length; /* ns; ms of a task */
 } shape;
 
@@ -305,9 +307,20 @@ static void drain(struct client *c)
     sim_put_text(&c->burst.out, name);
 }
 
+static void call_actor(struct client *c)
+{
+    if (!sim_nodes_have_store() || !sim_cluster_call_actor(&c->burst, &c->calls))
+        call(c);
+}
+
+static void list_actors(struct client *c)
+{
+    sim_burst_add(&c->burst, SIM_OTHER, "actor.list", 0);
+}
+
 static void (*const deeds[])(struct client *c) = {
-    submit,     submit, get,      wait_for, cancel,       explain, list,   call,
-    ask_status, audit,  put_cron, drain,    submit_twice, retry,   forget, submit_harder};
+    submit, submit,   get,   wait_for,     cancel, explain, list,          call,       ask_status,
+    audit,  put_cron, drain, submit_twice, retry,  forget,  submit_harder, call_actor, list_actors};
 enum { DEEDS = sizeof deeds / sizeof *deeds };
 _Static_assert(DEEDS == sizeof shape.weights / sizeof *shape.weights, "a weight each");
 
@@ -324,6 +337,10 @@ static void put_any(struct client *c)
 
 static void heed(struct client *c, struct sim_request *r)
 {
+    if (r->deed == SIM_CALL) {
+        sim_cluster_called(&c->calls, r);
+        return;
+    }
     struct sim_job *j = sim_job_of(r->serial);
     if (r->deed == SIM_SUBMIT && j) {
         sim_job_answered(j, r);
@@ -347,6 +364,7 @@ static bool run_burst(struct client *c, struct sim_link *l)
     uint32_t wanted = 1 + (uint32_t)below(most);
     sim_burst_clear(&c->burst);
     submit_again(c);
+    sim_cluster_call_again(&c->burst, &c->calls, BURST_MAX);
     for (uint32_t n = 0; n < wanted && !calm; n++)
         (c->reads ? get : put_any)(c);
     bool good = sim_burst_run(&c->burst, l);
@@ -357,12 +375,17 @@ static bool run_burst(struct client *c, struct sim_link *l)
 
 /* --- Their lives --- */
 
+static bool is_done(const struct client *c)
+{
+    return calm && c->again_count == 0 && c->calls.count == 0;
+}
+
 static void serve_connection(struct client *c)
 {
     uint32_t node;
     struct sim_link *l = sim_nodes_connect(&node);
     bool good = l != NULL;
-    while (good && (!calm || c->again_count > 0)) {
+    while (good && !is_done(c)) {
         good = run_burst(c, l);
         sim_sleep_for(1 + below(sim_engine_waits() ? SIM_MS(WAITING_MS) : shape.pause));
         if (below(16) == 0)
@@ -377,7 +400,7 @@ static void run_client(void *arg)
 {
     struct client *c = arg;
     for (;;) {
-        c->idle = calm && c->again_count == 0;
+        c->idle = is_done(c);
         if (c->idle)
             sim_sleep(SIM_NEVER);
         else

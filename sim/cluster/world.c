@@ -7,6 +7,7 @@
 #include "proto/reader.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
+#include "sim/cluster/actors.h"
 #include "sim/cluster/clients.h"
 #include "sim/cluster/engine.h"
 #include "sim/cluster/jobs.h"
@@ -136,6 +137,19 @@ static void check_accounts(void)
         sim_finding("audit: %.*s %s", (int)r->error.len, r->error.at, text);
 }
 
+/* --- Actors --- */
+
+/* What one tells another may be on its way. */
+static void check_actors(void)
+{
+    for (uint32_t n = 0; n <= CALM_MINUTES; n++) {
+        run_in_calm(sim_cluster_read_counters, 0);
+        if (sim_cluster_check_counters(&burst, n == CALM_MINUTES))
+            return;
+        sim_sleep_for(SIM_MS(MINUTE_MS));
+    }
+}
+
 /* --- Firings of the cron: each has a key of its own --- */
 
 enum { FIRINGS_MAX = 4096, PAGE = 100, KEY = 64 };
@@ -234,6 +248,7 @@ static void run(void *arg)
     if (sim_nodes_have_store()) {
         wait_for_ends();
         check_accounts();
+        check_actors();
         check_crons();
     }
     sim_nodes_stop();

@@ -313,7 +313,7 @@ static void turn_taken(struct actor *a)
 /* Its caller learns it, and nothing has changed. */
 static void end_failed(struct actor *a, struct job *job, enum store_error error)
 {
-    job_end_otherwise(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STORE),
+    job_end_otherwise(scheduler_of(a), job, JOB_FAILED, error_name(sync_error(error)),
                       store_error_text(error));
 }
 

@@ -10,6 +10,7 @@
 #include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/reminders.h"
 #include "server/jobs/actors/steps.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
 
@@ -257,7 +258,7 @@ void mailbox_loaded(struct actor *a)
 
 static void end_unread(struct actor *a, struct job *job, const char *why)
 {
-    if (message_of(job)->calls && job->state == JOB_WAITING)
+    if (message_of(job)->calls && job->state == JOB_WAITING && !journal_takes_back(job))
         job_end(scheduler_of(a), job, JOB_FAILED, error_name(ERGON_E_STORE), why);
 }
 

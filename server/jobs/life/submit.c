@@ -367,10 +367,10 @@ static void undo(struct jobs *jobs, struct job *job, const char *code, const cha
     job_effect(table, job, EFFECT_FORGET);
 }
 
-void job_take_back(struct jobs *jobs, struct job *job, const char *why)
+void job_take_back(struct jobs *jobs, struct job *job, const char *code, const char *why)
 {
     assert(durable_is_awaited(job->durable) && job->saved == JOB_SAVED_NOTHING);
-    undo(jobs, job, "STORE", why);
+    undo(jobs, job, code, why);
 }
 
 void job_unsubmit(struct jobs *jobs, const struct submitted *done, const char *why)

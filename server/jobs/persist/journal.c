@@ -151,9 +151,7 @@ static bool push_row(struct jobs *jobs, struct job *job)
     return true;
 }
 
-/* Its first row has come back as failed, and its submission is about to be refused: what it ended
- * by meanwhile has no row to be in. */
-static bool is_taken_back(const struct job *job)
+bool journal_takes_back(const struct job *job)
 {
     return job_is(job, JOB_SUBMITTING) && job->pending == 0 && job->save_error != STORE_OK &&
            job->saved == JOB_SAVED_NOTHING && durable_is_awaited(job->durable);
@@ -170,7 +168,7 @@ static bool awaits_retry(const struct jobs *jobs, const struct job *job)
 void journal_write(struct jobs *jobs, struct job *job)
 {
     if (job->durable == DURABLE_NONE || job->saved == JOB_SAVED_GONE || awaits_retry(jobs, job) ||
-        is_taken_back(job))
+        journal_takes_back(job))
         return;
     if (job->pending > 0) {
         job_mark(job, JOB_DIRTY);

@@ -333,7 +333,8 @@ static enum ergon_error error_of_message(const struct job *job)
 {
     const char *code = job->end ? job->end->code : NULL;
     enum ergon_error error = code ? error_find(code) : ERGON_OK;
-    bool own = error == ERGON_E_STOPPED || error == ERGON_E_BAD_CHANGES || error == ERGON_E_STORE;
+    bool own = error == ERGON_E_STOPPED || error == ERGON_E_BAD_CHANGES || error == ERGON_E_STORE ||
+               error == ERGON_E_UNSURE;
     return own ? error : ERGON_E_FAILED;
 }
 
