@@ -50,8 +50,9 @@ enum store_error {
      * node owned the tasks, or the store stopped.  What is behind it is STORE_FENCED or AWAY. */
     STORE_UNSURE,
     STORE_CLOSED, /* pushed after store_stop() */
-    /* This operation alone: a PUT of a task that is to be replicated, or the CHANGE that makes it
-     * so (`rises`), while the engine does not replicate.  The same may succeed later. */
+    /* This operation alone: a PUT of a task that is to be replicated, the CHANGE that makes it so
+     * (`rises`), a put of an actor, or a group of these, while the engine does not replicate.  The
+     * same may succeed later. */
     STORE_UNREPLICATED,
     /* This operation alone: a group that `follows` one that was not written. */
     STORE_FOLLOWS,
@@ -334,8 +335,9 @@ struct store_op {
             const struct store_table *table;
             alignas(8) uint8_t row[STORE_ROW_MAX]; /* the struct that `table` describes */
             /* STORE_ROW_GET and STORE_ROW_PAGE, of a table with `by_key`: they see what was pushed
-             * before them.  STORE_REFUSED: a row holds what it cannot hold.  A GET leaves the key
-             * as it was pushed. */
+             * before them.  STORE_REFUSED: a row holds what it cannot hold.  STORE_AWAY: the answer
+             * was lost with its connection, which says nothing of writes.  A GET leaves the key as
+             * it was pushed. */
             bool found;     /* GET: else the row is as it was pushed */
             void *bytes;    /* GET: what its other spans point into; the client frees it; or NULL */
             uint32_t limit; /* PAGE: asked: rows at most */

@@ -274,6 +274,8 @@ static bool may_hand_over(const struct store *s)
 static void come_back(struct store *s, struct store_op *op)
 {
     s->given++;
+    if (op->kind == STORE_GROUP && op->error != STORE_OK)
+        s->group_failed = s->given;
     lane_push(&s->out, &op->item);
     lane_flush(&s->out);
 }
@@ -318,8 +320,12 @@ static bool run_alone(struct store *s)
                                                     : STORE_FOLLOWS);
     else if (op->kind == STORE_HAND_OVER)
         op->error = final_error(s) == STORE_OK ? STORE_IO : final_error(s);
-    else
+    else if (op->kind == STORE_LOAD)
         load(s, op);
+    else { /* the store has begun to keep actors */
+        s->next = op;
+        return true;
+    }
     come_back(s, op);
     return true;
 }

@@ -30,8 +30,8 @@ enum actor_durable {
 
 /* Why a type that asks for it cannot be durable, behind what names it. */
 #define ACTOR_NO_STORE                                                                             \
-    "actors that are durable need a store that is a file: configure `store`, or offer the type "   \
-    "with durable: \"none\""
+    "actors that are durable need a store (of a cluster whose upgrade is finished): configure "    \
+    "`store`, or offer the type with durable: \"none\""
 
 enum actor_on_failure { ACTOR_SKIPS, ACTOR_STOPS, ACTOR_RESETS };
 

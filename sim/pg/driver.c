@@ -29,7 +29,7 @@ struct store {
     char node[CLUSTER_NAME_MAX];
     struct row_names names;
     uint64_t retry;
-    uint8_t require;
+    uint8_t require, lacks;
     bool by_storage;
     struct pg_load_setup load_setup;
     struct pg_loader *loader;
@@ -131,6 +131,8 @@ static void end_next(struct store *s, enum store_error error)
 {
     struct unit unit = {.batch = s->begun[s->next_batch].batch, .from = s->next_op, .count = 1};
     end(s, &unit, error);
+    if (s->suspects.batch == unit.batch && s->next_op + 1 >= s->suspects.end)
+        s->suspects.batch = NULL;
     go_on(s, 1);
 }
 
@@ -163,7 +165,7 @@ static void refused(struct store *s, const struct unit *unit)
     again(s, unit);
     if (unit->count == 1)
         end_next(s, STORE_REFUSED);
-    if (!s->suspects.batch) {
+    if (s->suspects.batch != unit->batch) {
         s->suspects.batch = unit->batch;
         s->suspects.end = behind;
     }
@@ -217,6 +219,41 @@ static void committed(struct store *s)
     end_all(s, STORE_FENCED);
 }
 
+static uint8_t need_of_one(const struct store *s, const struct store_op *op)
+{
+    bool says = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
+    if (op->kind == STORE_ROW_PUT && op->table->by_key && !s->by_storage)
+        return s->require;
+    if (!says || s->by_storage || op->task.durable < STORE_LEVEL_FSYNC)
+        return 0;
+    return op->task.durable == STORE_LEVEL_REPLICATED ? STORE_LEVEL_REPLICATED : s->require;
+}
+
+static const struct store_op *members_of(const struct store_op *op)
+{
+    return op->kind == STORE_GROUP ? op->group.first : NULL;
+}
+
+static uint8_t need_of(const struct store *s, const struct store_op *op)
+{
+    uint8_t need = need_of_one(s, op);
+    for (const struct store_op *m = members_of(op); m; m = m->next)
+        need = need_of_one(s, m) > need ? need_of_one(s, m) : need;
+    return need;
+}
+
+static void note_lack(struct store *s, const struct unit *unit)
+{
+    uint8_t most = 0;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        uint8_t need = need_of(s, unit->batch->ops[unit->from + n]);
+        most = need > most ? need : most;
+    }
+    if (now(s) >= s->unreplicated || most < s->lacks)
+        s->lacks = most;
+    s->unreplicated = now(s) + UNREPLICATED;
+}
+
 static void break_off(struct store *s, const char *state)
 {
     say(s, pg_error_store(state), state);
@@ -237,7 +274,7 @@ static void failed(struct store *s, const char *state)
     else
         again(s, &unit);
     if (kind == PG_LEVEL)
-        s->unreplicated = now(s) + UNREPLICATED;
+        note_lack(s, &unit);
 }
 
 static bool take_row(struct store_op *op, const struct pg_row *from)
@@ -346,32 +383,10 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint8_t need_of_one(const struct store *s, const struct store_op *op)
-{
-    bool says = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
-    if (op->kind == STORE_ROW_PUT && op->table->by_key && !s->by_storage)
-        return s->require;
-    if (!says || s->by_storage || op->task.durable < STORE_LEVEL_FSYNC)
-        return 0;
-    return op->task.durable == STORE_LEVEL_REPLICATED ? STORE_LEVEL_REPLICATED : s->require;
-}
-
-static const struct store_op *members_of(const struct store_op *op)
-{
-    return op->kind == STORE_GROUP ? op->group.first : NULL;
-}
-
-static uint8_t need_of(const struct store *s, const struct store_op *op)
-{
-    uint8_t need = need_of_one(s, op);
-    for (const struct store_op *m = members_of(op); m; m = m->next)
-        need = need_of_one(s, m) > need ? need_of_one(s, m) : need;
-    return need;
-}
-
 static bool lacks_standby(const struct store *s, const struct store_op *op)
 {
-    return s->unreplicated && need_of(s, op) && now(s) < s->unreplicated;
+    uint8_t need = s->unreplicated ? need_of(s, op) : 0;
+    return need > 0 && need >= s->lacks && now(s) < s->unreplicated;
 }
 
 static enum store_error refusal(const struct store *s, const struct store_batch *batch,

@@ -99,7 +99,7 @@ static void load(struct store *s, struct store_op *op)
 
 bool store_keeps_actors(const struct store *s)
 {
-    return !s->in_chunks;
+    return !s->lacks_actors;
 }
 
 bool store_loads_in_chunks(const struct store *s)
@@ -131,6 +131,10 @@ static void apply_one(struct store *s, struct store_op *op)
     bool promises = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
     uint8_t need = op->task.durable == DURABLE_FSYNC ? s->require : op->task.durable;
     op->error = s->fenced ? STORE_FENCED : s->error;
+    if (op->error == STORE_OK && op->kind == STORE_ROW_GET && s->lost_reads > 0) {
+        s->lost_reads--;
+        op->error = STORE_AWAY;
+    }
     if (op->error == STORE_OK && op->kind == STORE_GROUP)
         op->error = outcome_of_group(s, op);
     if (op->error == STORE_OK && promises && op->task.durable >= DURABLE_FSYNC &&

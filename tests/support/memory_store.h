@@ -31,6 +31,8 @@ struct store {
     uint64_t committed_at;
     struct memory_rows rows;
     uint32_t commits, operations;
+    bool lacks_actors;   /* as a database whose upgrade is not finished */
+    uint32_t lost_reads; /* so many come back STORE_AWAY */
     void *board[2];      /* segments */
     bool kept, clean;    /* the board was begun; and ended in order */
     uint32_t board_room; /* segments that there is room for; at most 2 */

@@ -7,6 +7,7 @@
 #include "proto/reader.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/commits.h"
+#include "server/jobs/actors/counts.h"
 #include "server/jobs/actors/leftovers.h"
 #include "server/jobs/actors/residents.h"
 #include "server/jobs/jobs.h"
@@ -77,6 +78,12 @@ static void pack_type(struct actor_type *type)
     pack_fini(&p);
 }
 
+static bool keeps(const struct actors *actors)
+{
+    const struct store *store = jobs_store(actors->jobs);
+    return store && store_keeps_actors(store);
+}
+
 static void row_back(struct jobs *jobs, struct store_op *write)
 {
     struct actor_type *type = write->owner;
@@ -105,7 +112,7 @@ bool actor_types_save(struct actors *actors)
 {
     bool any = false;
     actors->started = true;
-    for (uint32_t i = 0; i < actors->type_count; i++)
+    for (uint32_t i = 0; i < actors->type_count && keeps(actors); i++)
         if (actors->types[i]->unsaved) {
             save(actors->types[i]);
             any = true;
@@ -190,12 +197,6 @@ static struct actor_type *make(struct actors *actors, struct span name)
     return type;
 }
 
-static bool keeps(const struct actors *actors)
-{
-    const struct store *store = jobs_store(actors->jobs);
-    return store && store_keeps_actors(store);
-}
-
 /* How durable actors are of whose type nothing is said. */
 static uint8_t usual_level(const struct actors *actors)
 {
@@ -231,21 +232,46 @@ static void say_changes(const struct actor_type *type, const struct actor_policy
                    table_wall(table));
 }
 
+/* A database that is away says later what it keeps. */
+static bool may_keep(const struct actors *actors)
+{
+    const struct store *store = jobs_store(actors->jobs);
+    return keeps(actors) || (store && store_loads_in_chunks(store) && !actors->started);
+}
+
+static void set_policy(struct actor_type *type, const struct actor_policy *policy)
+{
+    const uint8_t was = type->policy.durable;
+    type->policy = *policy;
+    if (type->unsaid)
+        type->policy.durable = usual_level(type->actors);
+    if ((was == DURABLE_NONE) != (type->policy.durable == DURABLE_NONE))
+        level_changed(type);
+}
+
+void actor_types_start(struct actors *actors)
+{
+    for (uint32_t i = 0; i < actors->type_count; i++)
+        if (actors->types[i]->unsaid) {
+            const struct actor_policy policy = actors->types[i]->policy;
+            set_policy(actors->types[i], &policy);
+            if (actors->types[i]->row)
+                pack_type(actors->types[i]);
+        }
+}
+
 enum ergon_error actor_type_offered(struct actors *actors, const struct actor_offer *offer)
 {
     struct actor_type *type = actor_type_find(actors, offer->type);
     uint8_t level = offer->policy.durable;
-    if (level != DURABLE_NONE && level != ACTOR_DURABLE_UNSAID && !keeps(actors))
+    if (level != DURABLE_NONE && level != ACTOR_DURABLE_UNSAID && !may_keep(actors))
         return ERGON_E_STORE;
     bool is_known = type != NULL;
     if (!type && !(type = make(actors, offer->type)))
         return ERGON_E_MEMORY;
     const struct actor_policy was = type->policy;
-    type->policy = offer->policy;
-    if (type->policy.durable == ACTOR_DURABLE_UNSAID)
-        type->policy.durable = usual_level(actors);
-    if ((was.durable == DURABLE_NONE) != (type->policy.durable == DURABLE_NONE))
-        level_changed(type);
+    type->unsaid = level == ACTOR_DURABLE_UNSAID;
+    set_policy(type, &offer->policy);
     if (is_known)
         say_changes(type, &was);
     if (!is_known || was.durable != DURABLE_NONE)
@@ -259,8 +285,11 @@ enum ergon_error actor_type_offered(struct actors *actors, const struct actor_of
         else
             type->some = offer->methods[i];
     residents_await(type);
-    if (!actors->of_modules && (type->policy.durable != DURABLE_NONE || type->row))
+    bool has_row = type->policy.durable != DURABLE_NONE || type->unsaid || type->row;
+    if (!actors->of_modules && has_row)
         pack_type(type);
+    if (actors->started && type->policy.durable != DURABLE_NONE)
+        counts_start(actors);
     return ERGON_OK;
 }
 

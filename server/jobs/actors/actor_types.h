@@ -17,6 +17,8 @@ void actor_types_fini(struct actors *actors); /* all actors are gone */
 /* One that does not say how durable it is becomes as durable as the server can keep it.  STORE: it
  * cannot; or MEMORY. */
 enum ergon_error actor_type_offered(struct actors *actors, const struct actor_offer *offer);
+/* The store's rows were read: what it can keep is known, also of one that was away before. */
+void actor_types_start(struct actors *actors);
 /* Writes the policies of durable types that are not in the store as they are.  False: there are
  * none. */
 bool actor_types_save(struct actors *actors);

@@ -52,6 +52,7 @@ struct actor_type {
     counter messages;               /* that have a place */
     struct span name, methods;      /* "cart"; "cart.", with which those of its methods begin */
     struct blob *row;               /* its policy, packed; NULL: it is not durable */
+    bool unsaid;                    /* its latest offer leaves open how durable it is */
     bool unsaved;                   /* the store does not have that */
     bool removes;                   /* rows of it are being removed: leftovers.h */
     uint64_t removed;               /* so many were */
@@ -139,6 +140,7 @@ struct count_walk {
     uint8_t *at;               /* malloc'ed: what the name points into; NULL: none was passed */
     struct span type, key, tenant;
     uint64_t rows, counted; /* counted: `rows` of the counts when the walk ended */
+    uint32_t tries;         /* pages that were asked for again */
     bool under_way, good;   /* good: it went through */
 };
 

@@ -13,7 +13,7 @@
 #include "server/jobs/persist/journal.h"
 #include "server/store/chunk.h"
 
-enum { ROWS = 256, COUNT_WORK = 1 /* of a row; see jobs_worked() */ };
+enum { ROWS = 256, TRIES = 8, COUNT_WORK = 1 /* of a row; see jobs_worked() */ };
 
 struct tenant_rows {
     struct hash_link link; /* first */
@@ -57,6 +57,12 @@ static void add_tenant(struct actors *actors, struct span tenant)
         t = make(actors, tenant);
     if (t)
         t->rows++;
+}
+
+static void forget_tenants(struct actor_counts *c)
+{
+    for (struct hash_link *link; (link = hash_pop(&c->tenants));)
+        free(link);
 }
 
 static void remove_tenant(struct actors *actors, struct span tenant)
@@ -160,7 +166,8 @@ static void back(struct jobs *jobs, struct store_op *op)
     bool good = op->error == STORE_OK && w->chunk &&
                 store_chunk_read(w->chunk, &reader, ROWS, error, sizeof error) == 0;
     jobs_worked(jobs, (size_t)page.rows * COUNT_WORK);
-    if (good && page.rows == ROWS && (good = pass(w, page.last)))
+    bool again = op->error == STORE_AWAY && w->tries++ < TRIES; /* its answer was lost */
+    if (again || (good && page.rows == ROWS && (good = pass(w, page.last))))
         ask(actors, w);
     else
         end(actors, w, good);
@@ -168,6 +175,8 @@ static void back(struct jobs *jobs, struct store_op *op)
 
 static void begin(struct actors *actors, struct count_walk *w)
 {
+    if (w == &actors->counts.first)
+        forget_tenants(&actors->counts);
     free(w->at);
     *w = (struct count_walk){.under_way = true};
     ask(actors, w);
@@ -286,8 +295,7 @@ void counts_init(struct actors *actors)
 void counts_fini(struct actors *actors)
 {
     struct actor_counts *c = &actors->counts;
-    for (struct hash_link *link; (link = hash_pop(&c->tenants));)
-        free(link);
+    forget_tenants(c);
     hash_table_fini(&c->tenants);
     free(c->first.at);
     free(c->audit.at);

@@ -107,8 +107,8 @@ static void ask(struct actor_type *type)
 void leftovers_remove(struct actor_type *type)
 {
     const struct store *store = jobs_store(jobs_of_type(type));
-    if (type->removes || type->policy.durable != DURABLE_NONE || !type->actors->started || !store ||
-        !store_keeps_actors(store))
+    if (type->removes || type->unsaid || type->policy.durable != DURABLE_NONE ||
+        !type->actors->started || !store || !store_keeps_actors(store))
         return;
     type->removes = true;
     type->removed = 0;

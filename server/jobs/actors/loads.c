@@ -54,12 +54,18 @@ static void unread(struct actor *a, const char *why)
     commits_again(a);
 }
 
+static bool push_get(struct actor *a, bool again);
+
 static void back(struct jobs *jobs, struct store_op *get)
 {
     struct actor *a = get->owner;
     const struct store_actor *row = (const struct store_actor *)get->row;
     const char *fault = NULL;
     journal_notice(jobs, get);
+    if (get->error == STORE_AWAY && !get->tag && push_get(a, true)) {
+        free(get->bytes);
+        return;
+    }
     a->jobs++; /* it stays meanwhile */
     if (get->error != STORE_OK) {
         fault = store_error_text(get->error);
@@ -83,22 +89,29 @@ static void back(struct jobs *jobs, struct store_op *get)
     actor_settle(a);
 }
 
-void loads_begin(struct actor *a)
+/* `again`: the answer of the first was lost.  False without memory. */
+static bool push_get(struct actor *a, bool again)
 {
     struct jobs *jobs = jobs_of_actor(a);
-    if (a->residence == ACTOR_HERE || a->residence == ACTOR_COMES)
-        return;
     struct store_op *get = codec_row_new(jobs, STORE_ROW_GET, &store_actors, 0, back);
-    if (!get) {
-        a->residence = ACTOR_UNREAD;
-        commits_again(a);
-        return;
-    }
+    if (!get)
+        return false;
     get->owner = a;
+    get->tag = again;
     *(struct store_actor *)get->row =
         (struct store_actor){.tenant = a->tenant->name, .type = a->type->name, .key = actor_key(a)};
-    a->residence = ACTOR_COMES;
     store_push(jobs_store(jobs), get);
+    return true;
+}
+
+void loads_begin(struct actor *a)
+{
+    if (a->residence == ACTOR_HERE || a->residence == ACTOR_COMES)
+        return;
+    bool pushed = push_get(a, false);
+    a->residence = pushed ? ACTOR_COMES : ACTOR_UNREAD;
+    if (!pushed)
+        commits_again(a);
 }
 
 /* --- Operations --- */

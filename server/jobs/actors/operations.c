@@ -600,6 +600,7 @@ static void dismiss(struct jobs *jobs)
 
 static void start(struct jobs *jobs)
 {
+    actor_types_start(jobs->actors);
     counts_start(jobs->actors);
     actor_types_save(jobs->actors);
     leftovers_remove_all(jobs->actors);

@@ -71,7 +71,7 @@ void job_joined(struct job *job, const struct job_spec *spec);
 void job_unsubmit(struct jobs *jobs, const struct submitted *done, const char *why);
 
 /* The store did not take the first row of an fsync job, and its submitters have been answered: now
- * it is as if the job had never been.  `code` is the error that its callers get; `why` is copied. */
+ * it is as if the job had never been.  `code`: the error that its callers get; `why` is copied. */
 void job_take_back(struct jobs *jobs, struct job *job, const char *code, const char *why);
 
 #endif

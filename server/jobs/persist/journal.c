@@ -26,8 +26,17 @@ void journal_try_later(struct jobs *jobs)
                        table_time_after(jobs_table(jobs), AO_MS(RETRY_MS)));
 }
 
+/* That says nothing of writes. */
+static bool is_lost_read(const struct store_op *op)
+{
+    bool reads = op->kind == STORE_ROW_GET || op->kind == STORE_ROW_PAGE;
+    return reads && (op->error == STORE_AWAY || op->error == STORE_MEMORY);
+}
+
 void journal_notice(struct jobs *jobs, struct store_op *write)
 {
+    if (is_lost_read(write))
+        return;
     if (!journal_is_alone(write->error))
         jobs_journal(jobs)->error = write->error;
     if (write->error == STORE_OK)

@@ -88,7 +88,8 @@ static uint8_t need_of(const struct postgres_store *s, const struct store_op *op
 
 static bool lacks_standby(const struct postgres_store *s, const struct store_op *op)
 {
-    return s->unreplicated && need_of(s, op) && clock_monotonic() < s->unreplicated;
+    uint8_t need = s->unreplicated ? need_of(s, op) : 0;
+    return need > 0 && need >= s->lacks && clock_monotonic() < s->unreplicated;
 }
 
 static bool follows_lost(const struct postgres_store *s, const struct store_batch *batch,
@@ -130,7 +131,6 @@ struct sums {
     struct store_counts counts;
     uint64_t last_id, last_fence, id_mark, fence_mark;
     bool loaded, leaves;
-    uint8_t need; /* enum store_level */
 };
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -181,17 +181,25 @@ static uint64_t time_of_rows(struct postgres_store *s)
     return now + s->rows_ahead;
 }
 
+static uint8_t need_of_unit(const struct postgres_store *s, const struct unit *unit)
+{
+    uint8_t most = 0;
+    for (uint32_t n = 0; n < unit->count; n++) {
+        uint8_t need = need_of(s, unit->batch->ops[unit->from + n]);
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
 static bool send_fence(struct postgres_store *s, const struct unit *unit)
 {
     struct sums sums = {0};
     uint64_t back = 0;
     for (uint32_t n = 0; n < unit->count; n++) {
         const struct store_op *op = unit->batch->ops[unit->from + n];
-        uint8_t need = need_of(s, op);
         add_op(&sums, op);
         for (const struct store_op *m = members_of(op); m; m = m->next)
             add_op(&sums, m);
-        sums.need = need > sums.need ? need : sums.need;
     }
     const struct store_counts *c = &sums.counts;
     if (unit->count > 0 && unit->batch->ops[unit->from]->kind == STORE_SET_BACK)
@@ -215,7 +223,7 @@ static bool send_fence(struct postgres_store *s, const struct unit *unit)
         values_number(&s->values, numbers[n]);
     values_bool(&s->values, sums.loaded);
     values_bool(&s->values, sums.leaves);
-    values_number(&s->values, sums.need);
+    values_number(&s->values, unit->need);
     return statement_send(s, STATEMENT_FENCE);
 }
 
@@ -245,6 +253,7 @@ static bool reserve_groups(struct postgres_store *s, uint32_t count)
     uint32_t room = 64;
     while (room < 2 * count)
         room *= 2;
+    s->groups_used = room;
     if (room > s->groups_room) {
         struct group_entry *entries = realloc(s->groups, room * sizeof *entries);
         const void **rows = realloc(s->rows, room * sizeof *rows);
@@ -278,7 +287,7 @@ static bool unfold(struct postgres_store *s, const struct unit *unit)
 
 static struct group_entry *entry_of(struct postgres_store *s, uint64_t id)
 {
-    uint32_t mask = s->groups_room - 1, at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
+    uint32_t mask = s->groups_used - 1, at = (uint32_t)((id * UINT64_C(0x9E3779B97F4A7C15)) >> 32);
     while (s->groups[at & mask].kinds && s->groups[at & mask].id != id)
         at++;
     return &s->groups[at & mask];
@@ -377,7 +386,7 @@ static void note(struct postgres_store *s, struct group_entry *e, uint32_t at)
 static uint32_t run_end(struct postgres_store *s, uint32_t from)
 {
     uint32_t end = from;
-    memset(s->groups, 0, s->groups_room * sizeof *s->groups);
+    memset(s->groups, 0, s->groups_used * sizeof *s->groups);
     for (; end < s->op_count; end++) {
         const struct store_op *op = s->ops[end];
         if (op->kind == STORE_ROW_PAGE)
@@ -673,8 +682,9 @@ static bool send_ops(struct postgres_store *s, const struct unit *unit)
     return good;
 }
 
-bool batch_send(struct postgres_store *s, const struct unit *unit)
+bool batch_send(struct postgres_store *s, struct unit *unit)
 {
+    unit->need = need_of_unit(s, unit);
     return send_fence(s, unit) && (unit->count == 0 || send_ops(s, unit)) &&
            PQpipelineSync(s->link.pg);
 }

@@ -23,6 +23,7 @@ struct unit {
     struct store_batch *batch; /* NULL: an empty one, which tries whether it works again */
     uint32_t from, count;
     uint64_t number;
+    uint8_t need; /* the level that its commit has to have; 0: any */
 };
 
 struct begun {
@@ -70,7 +71,8 @@ struct postgres_store {
     ao_time back_off;
     uint8_t require;      /* operations that are to be on a disk need this level */
     bool by_storage;      /* what the engine writes is replicated, though it cannot tell */
-    ao_time unreplicated; /* until then it is known not to replicate */
+    ao_time unreplicated; /* until then it is known not to replicate... */
+    uint8_t lacks;        /* ...that is, to be below this level */
     uint64_t chance;      /* state of a generator: jitter */
 
     uint64_t epoch; /* 0: it owns nothing */
@@ -108,13 +110,15 @@ struct postgres_store {
     const void **rows;          /* of a statement */
     struct group_entry *groups; /* batch.c */
     uint32_t groups_room;       /* of each of these */
+    uint32_t groups_used;       /* of `groups`, by the unit: a power of two */
     uint32_t reads;             /* of that unit: as many have been sent */
     struct loader *loader;
 };
 
 /* --- batch.c --- */
-/* Puts a unit on its way.  False: the connection or the memory does not take it. */
-bool batch_send(struct postgres_store *s, const struct unit *unit);
+/* Puts a unit on its way, and notes what it needs.  False: the connection or the memory does not
+ * take it. */
+bool batch_send(struct postgres_store *s, struct unit *unit);
 /* So many operations of a batch become a unit, from one on, and `most` at most. */
 uint32_t batch_unit(const struct postgres_store *s, const struct store_batch *batch, uint32_t from,
                     uint32_t most);

@@ -83,7 +83,7 @@ static void halve_refused(struct postgres_store *s, const struct unit *unit)
 {
     struct suspects *of = &s->suspects;
     uint32_t end = unit->from + unit->count;
-    if (!of->batch)
+    if (of->batch != unit->batch)
         *of = (struct suspects){.batch = unit->batch, .end = end};
     if (unit->count > 1) {
         of->most = unit->count / 2;
@@ -163,6 +163,8 @@ void outcome_next(struct postgres_store *s, enum store_error error)
     assert(s->sent_count == 0);
     end(s, &unit, error);
     s->next_op++;
+    if (s->suspects.batch == batch && s->next_op >= s->suspects.end)
+        forget(&s->suspects);
     if (s->next_op < batch->count)
         return;
     s->next_batch++;
@@ -199,6 +201,14 @@ static void break_off(struct postgres_store *s)
     outcome_all(s, s->broken);
 }
 
+static void note_lack(struct postgres_store *s, uint8_t need)
+{
+    ao_time now = clock_monotonic();
+    if (!s->unreplicated || now >= s->unreplicated || need < s->lacks)
+        s->lacks = need;
+    s->unreplicated = now + UNREPLICATED;
+}
+
 /* Somebody has put a row of the task's life there: then it is replaced. */
 static bool looks_for_life(const struct unit *unit)
 {
@@ -233,7 +243,7 @@ void outcome_failed(struct postgres_store *s)
         halve_refused(s, &unit);
         return;
     case ERROR_LEVEL:
-        s->unreplicated = clock_monotonic() + UNREPLICATED;
+        note_lack(s, unit.need);
         outcome_again(s, &unit);
         return;
     case ERROR_AGAIN:

@@ -269,30 +269,6 @@ KEPT_TEST(a_full_disk_fails_a_call_and_its_changes)
     stage_balances(w);
 }
 
-/* Another owner may find it written. */
-KEPT_TEST(a_call_whose_commit_may_have_happened_is_unsure)
-{
-    offer_usual(w);
-    struct operation *op = call(w, "cart/1", "cart.add");
-    commit(w);
-    w->store->error = STORE_UNSURE;
-    answer(w, out_of(w, "cart.add"), "\x02");
-    failed(w, op, ERGON_E_UNSURE);
-}
-
-KEPT_TEST(a_call_that_may_have_been_kept_is_unsure)
-{
-    struct job_spec spec = TELL("cart/1", "cart.add", .key = span_text("k"));
-    struct operation *op = world_operation(w, &operation_actor_call);
-    offer_usual(w);
-    op->submission.specs = &spec;
-    op->submission.count = 1;
-    w->store->error = STORE_UNSURE;
-    world_give(w, op);
-    jobs_world_pass(w, AO_MS(5));
-    failed(w, op, ERGON_E_UNSURE);
-}
-
 KEPT_TEST(what_the_store_refuses_fails_the_message)
 {
     offer_usual(w);

@@ -245,6 +245,9 @@ CONTRACT_TEST(a_group_is_not_written_without_one_that_it_follows)
     PUSH(w, following(GROUP(put_actor("1", "d"))), following(GROUP(put_actor("2", "e"))));
     assert_string_equal(seen.outcomes, ".(.).(.)"); /* the client has taken all that failed */
     rows_are(w, "task|1||\ncart/1||3|d\ncart/2||3|e\n");
+    seen.outcomes[0] = '\0';
+    PUSH(w, client_put(2, "m"), change(9), client_put(3, "m"));
+    assert_string_equal(seen.outcomes, ".R."); /* what is refused is found in the next batch, too */
 }
 
 /* A task's rows are three; more tasks than are put at a time. */

@@ -445,13 +445,14 @@ WRITER_TEST(who_hands_over_writes_nothing_behind_it)
     client_close(&w->client);
 }
 
-static void push_following(struct world *w, struct store_op *member)
+static struct store_op *push_following(struct world *w, struct store_op *member)
 {
     struct store_op *op = client_op(STORE_GROUP);
     op->group.first = member;
     op->group.count = 1;
     op->group.follows = true;
     client_push(&w->client, op);
+    return op;
 }
 
 ACTOR_TEST(what_follows_a_group_that_failed_is_not_begun_before_the_client_has_taken_that)
@@ -473,6 +474,26 @@ ACTOR_TEST(what_follows_a_group_that_failed_is_not_begun_before_the_client_has_t
     client_close(&w->client);
     assert_string_equal(w->errors, "fmama"); /* IO, FOLLOWS, OK, FOLLOWS, OK */
     assert_string_equal(played.kinds, "p p p ");
+    assert_int_equal(members[2].error, STORE_FOLLOWS);
+}
+
+/* Nor one behind another that was lost, which the client has not taken either. */
+ACTOR_TEST(what_follows_a_group_that_was_lost_is_lost)
+{
+    struct store_op members[3] = {{.kind = STORE_SYNC}, {.kind = STORE_SYNC}, {.kind = STORE_SYNC}};
+    lock();
+    played.fails = STORE_IO;
+    unlock();
+    push_following(w, &members[0]);
+    until(w, one_under_way);
+    end(1);
+    client_wait(&w->client);
+    push_following(w, &members[1])->group.seen = 0; /* as if it had not taken the first */
+    client_wait(&w->client);
+    push_following(w, &members[2])->group.seen = 1; /* nor the second */
+    client_wait(&w->client);
+    client_close(&w->client);
+    assert_int_equal(members[1].error, STORE_FOLLOWS);
     assert_int_equal(members[2].error, STORE_FOLLOWS);
 }
 
