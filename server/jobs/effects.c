@@ -84,7 +84,7 @@ static void tell(struct jobs *jobs, struct job *job, unsigned effects, enum stor
         saved(jobs, job, error);
     if (effects & EFFECT_CANCEL_SAVED && job->waits)
         waiters_cancel_saved(jobs, job, error);
-    if (effects & EFFECT_HISTORY && job->waits)
+    if (effects & EFFECT_HISTORY && job->is_followed)
         waiters_history_grew(jobs, job);
     if (effects & EFFECT_ENDED)
         ended(jobs, job);

@@ -24,7 +24,7 @@ STATE = {
     "server/jobs/core/job.h": {
         "job": {
             LINK: "prev next list all_prev all_next open_prev open_next by_id id_next next_effect queue "
-                  "tenant waits timer",
+                  "tenant waits is_followed timer",
             CACHE: "body_len level reason ready until arrival effects",
             UNDER_WAY: "attempt_task places orphans pending looks ending save_error is_held",
             FILE: "row_attempt saved_attempt row saved counted is_message",

@@ -25,7 +25,7 @@ struct operation *operation_new(struct slab *cells, const struct operation_class
         op->submission.count = op->submission.taken = 0;
         op->submission.outcomes = NULL;
     } else {
-        memset((uint8_t *)op + ARGUMENTS, 0, offsetof(struct operation, first_waiter) - ARGUMENTS);
+        memset((uint8_t *)op + ARGUMENTS, 0, offsetof(struct operation, room) - ARGUMENTS);
     }
     op->cells = cells;
     op->cls = cls;

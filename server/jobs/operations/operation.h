@@ -191,6 +191,7 @@ struct operation {
     struct operation *next; /* in a list of operations that wait for the same write */
     bool begun;             /* `serve_part` has done a part of it, and not all */
     struct waiting waiting; /* for jobs: waiters.h */
+    struct waiter first_waiter;
 
     struct operation_reply reply; /* zeroed up to `code` */
 
@@ -220,7 +221,6 @@ struct operation {
     struct sync_wait sync; /* sync.h */
 
     /* --- Undefined until written --- */
-    struct waiter first_waiter;
     alignas(8) uint8_t room[OPERATION_ROOM]; /* for the arguments */
 };
 

@@ -35,6 +35,8 @@ bool waiters_join(struct operation *op, struct job *job)
     if (job->waits)
         job->waits->prev_of_job = w;
     job->waits = waiting->at = w;
+    if (op->cls->history_grew)
+        job->is_followed = 1;
     waiting->open++;
     waiting->held = true;
     return true;

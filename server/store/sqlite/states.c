@@ -75,8 +75,7 @@ static const char *const texts[STATES_STATEMENTS] = {
                  "LIMIT 1)",
     [PART_CLEAR] = "DELETE FROM part",
     [PLACED] = "UPDATE fold SET type = NULL",
-    [DELETE] = "DELETE FROM turns WHERE seq <= ?1 AND "
-               "seq < (SELECT min(seq) FROM turns) + ?2",
+    [DELETE] = "DELETE FROM turns WHERE seq < ?1",
     [SHRINK] = "PRAGMA temp.incremental_vacuum(256)",
     [END] = "UPDATE fold SET until = 0",
     [LAST_TURNS] = "SELECT " KEY ", seq FROM turns ORDER BY seq"};
@@ -466,18 +465,14 @@ static int shrink(struct states *t)
 /* The first go first: a turn that is there is never older than one of its actor that is not. */
 static int delete_part(struct states *t, uint64_t until)
 {
-    sqlite3_bind_int64(t->all[DELETE], 2, t->delete_step);
-    int rc = run(t, DELETE, until);
-    bool last = sqlite3_changes(t->db) == 0;
+    uint64_t end = t->oldest + t->delete_step;
+    bool last = end > until;
+    t->oldest = last ? until + 1 : end;
+    int rc = run(t, DELETE, t->oldest);
     if (rc == SQLITE_OK)
         rc = shrink(t);
-    if (rc != SQLITE_OK)
+    if (rc != SQLITE_OK || !last)
         return rc;
-    t->oldest += t->delete_step;
-    if (last || t->oldest > until)
-        t->oldest = until + 1;
-    if (!last)
-        return SQLITE_OK;
     t->folds = false;
     return run(t, END, 0);
 }
