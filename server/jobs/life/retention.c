@@ -59,6 +59,10 @@ void retention_add(struct scheduler *s, struct job *job)
     kept_add(&table->kept, &job->tenant->kept, kind_of(job), job, job_bytes(job));
     uint64_t now = table_wall_of(table, table_now(table)),
              past = now > job->ended ? now - job->ended : 0;
+    if (keep == 0 && job->state == JOB_DONE && !is_referred_to(job)) {
+        retention_forget(table, job);
+        return;
+    }
     job->due = table_time_after(table, keep > past ? keep - past : 0);
     job_effect(table, job, EFFECT_TIMER);
     if (kept_bytes(table->kept.bytes) > s->settings->limits.kept_bytes)
