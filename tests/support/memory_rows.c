@@ -4,6 +4,7 @@
 
 #include "server/jobs/jobs_parts.h"
 #include "server/store/chunk.h"
+#include "server/store/rows.h"
 #include "tests/support/cmocka_env.h"
 
 static struct memory_row *find(const struct memory_rows *m, uint64_t id)
@@ -77,6 +78,7 @@ static bool put(struct memory_rows *m, const struct store_task *task)
 {
     struct memory_row row = {.task = *task, .there = true};
     void *rows = m->rows;
+    row.task.has_life = row_has_life(task);
     assert_null(find(m, task->id));
     row.fixed = malloc(copy_fixed(&row.task, NULL) + 1);
     row.changing = malloc(copy_changing(&row.task, NULL) + 1);
@@ -125,6 +127,7 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     if (t->anew && !submit_anew(row, t))
         return false;
     struct store_task *r = &row->task, now = *r;
+    now.has_life = true;
     now.state = t->state;
     now.cancel_asked = t->cancel_asked;
     now.attempt = t->attempt;
@@ -151,6 +154,17 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     free(row->changing);
     row->changing = block;
     return true;
+}
+
+/* A file would keep what a bare task leaves, and not be read any more. */
+static void remove_task(struct memory_rows *m, const struct store_task *t)
+{
+    struct memory_row *row = find(m, t->id);
+    for (uint32_t i = 0; t->bare && i < m->event_count; i++)
+        assert_int_not_equal(m->events[i].event.id, t->id);
+    assert_false(t->bare && row && (row->task.has_options || row->task.has_life));
+    if (row)
+        drop_row(row);
 }
 
 void memory_rows_raise(struct memory_rows *m)
@@ -555,8 +569,7 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
     case STORE_CHANGE:
         return change(m, &op->task);
     case STORE_REMOVE:
-        if (find(m, op->task.id))
-            drop_row(find(m, op->task.id));
+        remove_task(m, &op->task);
         return true;
     case STORE_EVENT:
         return take_event(m, &op->event);

@@ -700,3 +700,24 @@ STORED_TEST(a_cron_of_a_durable_actor_outlives_a_crash)
     world_give(w, op);
     stage_says(op, "[]");
 }
+
+/* What it was submitted with, and what it waited for, too: memory_rows.c looks.  What runs for
+ * a millisecond has a row of its life. */
+STORED_TEST(a_message_that_was_done_takes_its_rows_along)
+{
+    const struct job_spec specs[] = {TELL("cart/1", "cart.add"),
+                                     TELL("cart/1", "cart.add", .priority = 7),
+                                     TELL("cart/1", "cart.add", .delay = AO_MS(1))};
+    offer_lasting(w);
+    for (int i = 0; i < 6; i++) {
+        uint64_t id = post(w, &specs[i / 2]);
+        for (int n = 0; n < 100 && !is_out(w, id); n++)
+            jobs_world_pass(w, AO_US(100));
+        jobs_world_pass(w, i % 2 ? AO_MS(2) : 0);
+        assert_true(is_kept(w, id));
+        answer(w, id, "\x01");
+        commit(w);
+        assert_false(is_kept(w, id));
+    }
+    stage_balances(w);
+}
