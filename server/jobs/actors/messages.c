@@ -463,6 +463,16 @@ static bool gives_up(void *arg, struct job *job, const char *code, const char *e
     return true;
 }
 
+static void gave_up(void *arg, struct job *job)
+{
+    struct actor *a = message_of(job)->actor;
+    (void)arg;
+    a->jobs++; /* it stays meanwhile */
+    supervision_gave_up(a, job);
+    a->jobs--;
+    actor_settle(a);
+}
+
 /* --- Turns --- */
 
 static struct attempt_turn *begins(void *arg, struct job *job)
@@ -628,6 +638,7 @@ void messages_hook(struct actors *actors)
                                                                     .takes = takes,
                                                                     .writes = writes,
                                                                     .gives_up = gives_up,
+                                                                    .gave_up = gave_up,
                                                                     .writes_alone = writes_alone,
                                                                     .recovered = recovered,
                                                                     .resumes = resumes,

@@ -13,6 +13,7 @@
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/submit.h"
+#include "server/jobs/persist/journal.h"
 
 enum { SEND_WORK = 20 /* see jobs_worked() */ };
 
@@ -99,9 +100,11 @@ static void report(struct actor *a, const struct job *job, bool stopped)
     pack_fini(&p);
 }
 
-void supervision_ended(struct actor *a, const struct job *job)
+void supervision_ended(struct actor *a, struct job *job)
 {
-    if (job->state == JOB_FAILED || job->state == JOB_DEAD)
+    bool was = job_message(job)->supervised;
+    job_message(job)->supervised = false;
+    if (!was && (job->state == JOB_FAILED || job->state == JOB_DEAD))
         supervision_failed(a, job);
 }
 
@@ -131,23 +134,37 @@ static void send_one(struct actors *actors, const struct supervision_report *r)
     struct job_spec spec = {JOB_SPEC_DEFAULTS, .method = span_of(method, (size_t)len),
                             .params = r->params, .tenant = r->tenant, .actor = r->to};
     spec.durable = DURABLE_NONE; /* unless its type says more */
-    if (job_submit(actors->jobs, &spec, NULL, &done, text, sizeof text) != ERGON_OK)
+    if (job_submit(actors->jobs, &spec, NULL, &done, text, sizeof text) == ERGON_OK)
+        journal_write(actors->jobs, done.job);
+    else
         log_warn("a supervisor of actors cannot be sent a failure", LOG_STR("method", method),
                  LOG_STR("text", text));
 }
 
+static void send_first(struct actors *actors)
+{
+    struct supervision_report *r = actors->reports;
+    actors->reports = r->next;
+    if (!r->next)
+        actors->last_report = NULL;
+    jobs_worked(actors->jobs, SEND_WORK);
+    send_one(actors, r);
+    free(r);
+}
+
 bool supervision_send(struct actors *actors)
 {
-    struct supervision_report *r;
-    while ((r = actors->reports) && jobs_have_time(actors->jobs)) {
-        actors->reports = r->next;
-        if (!r->next)
-            actors->last_report = NULL;
-        jobs_worked(actors->jobs, SEND_WORK);
-        send_one(actors, r);
-        free(r);
-    }
-    return !r;
+    while (actors->reports && jobs_have_time(actors->jobs))
+        send_first(actors);
+    return !actors->reports;
+}
+
+void supervision_gave_up(struct actor *a, struct job *job)
+{
+    job_message(job)->supervised = true;
+    supervision_failed(a, job);
+    while (a->type->actors->reports)
+        send_first(a->type->actors);
 }
 
 void supervision_fini(struct actors *actors)

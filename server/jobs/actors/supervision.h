@@ -11,9 +11,14 @@
 
 #include "server/jobs/actors/actors.h"
 
-/* The message has ended, and still has its place.  The actor may be stopped by this, or have no
- * state.  Its supervisor gets `failed [actor, method, error, stopped]` soon. */
-void supervision_ended(struct actor *a, const struct job *job);
+/* The message has failed for good, and still has its place.  The actor may be stopped by this, or
+ * have no state.  Its supervisor gets `failed [actor, method, error, stopped]`.  The rows of all of
+ * this are pushed now, so before the end of the message: a crash may repeat the message, and never
+ * forgets what follows. */
+void supervision_gave_up(struct actor *a, struct job *job);
+/* The message has ended, and still has its place: the same, unless it was so before; the supervisor
+ * gets its message soon. */
+void supervision_ended(struct actor *a, struct job *job);
 /* The same of one that has failed for good, and goes on. */
 void supervision_failed(struct actor *a, const struct job *job);
 /* Sends what supervisors are to get, as far as there is time.  True: nothing is left.  One that is

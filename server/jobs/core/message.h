@@ -33,6 +33,7 @@ struct message {
     bool is_named : 1;    /* of a reminder: it is found by its name */
     bool withdrawn : 1;   /* of a reminder: a turn forgets it, which is not on disk yet */
     bool settles : 1;     /* its next attempt begins on a state that is on disk */
+    bool supervised : 1;  /* what follows from its failure has followed */
     /* It is a step, or was sent without options, of which it has no row then: its timeout and its
      * retries are those that its type has when an attempt begins. */
     bool follows : 1;
@@ -135,6 +136,8 @@ struct message_hooks {
     void (*writes_alone)(void *arg, struct job *job);
     /* It has failed for good, by this error, and its history says so.  True: it goes on. */
     bool (*gives_up)(void *arg, struct job *job, const char *code, const char *error);
+    /* It has failed for good, and ends by that: nothing of its end has been pushed to the store. */
+    void (*gave_up)(void *arg, struct job *job);
     /* An attempt has returned, whether it counts or not, and was settled. */
     void (*back)(void *arg, struct job *job, struct attempt_turn *turn);
     /* Everybody may see that it has ended. */

@@ -85,8 +85,11 @@ static void go_on(struct scheduler *s, struct job *job)
 static void give_up(struct scheduler *s, struct job *job, enum job_state state, const char *code,
                     const char *text)
 {
-    if (!job->is_message || !s->messages.gives_up(s->messages.arg, job, code, text))
-        job_end(s, job, state, code, text);
+    if (job->is_message && s->messages.gives_up(s->messages.arg, job, code, text))
+        return;
+    job_end(s, job, state, code, text);
+    if (job->is_message)
+        s->messages.gave_up(s->messages.arg, job);
 }
 
 static void die(struct scheduler *s, struct job *job, const char *why)

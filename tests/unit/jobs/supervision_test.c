@@ -209,3 +209,45 @@ ACTOR_TEST(a_supervisor_that_there_is_none_of_holds_up_nothing)
     answer(w, tell(w), "\x01");
     has_state(w, "cart/1", "\x01", 1);
 }
+
+/* --- On disk --- */
+
+static bool has_report(const struct jobs_world *w)
+{
+    const struct memory_rows *rows = &w->store->rows;
+    for (uint32_t i = 0; i < rows->row_count; i++)
+        if (rows->rows[i].there && span_is(rows->rows[i].task.method, "ops.failed"))
+            return true;
+    return false;
+}
+
+/* Each commit takes one operation, and the server may die behind each. */
+JOBS_TEST(what_follows_is_on_disk_before_the_failure, .stored = true, .quiet = true)
+{
+    static const char *const methods[] = {"cart.add", NULL};
+    static const char *const failed[] = {"ops.failed", NULL};
+    struct actor_policy policy =
+        POLICY(.on_failure = ACTOR_STOPS, .supervisor = "ops/1", .schema = 1);
+    policy.retries = 0;
+    offer(w, "ops", &policy, failed);
+    offer(w, "cart", &policy, methods);
+    uint64_t a = tell(w);
+    jobs_world_pass(w, AO_MS(20));
+    w->store->most = 1;
+    world_fail(world_run_of(w, a), "FAILED", "it does not work");
+    while (memory_store_row(w->store, a)->task.state != JOB_FAILED)
+        jobs_world_pass(w, AO_US(100));
+    const struct store_actor *row =
+        memory_rows_actor(&w->store->rows, span_text(""), span_text("cart"), span_text("1"));
+    assert_non_null(row);
+    assert_true(span_is(row->stopped, "add failed: FAILED: it does not work"));
+    assert_true(has_report(w));
+    jobs_world_crash(w);
+    offer(w, "ops", &policy, failed);
+    offer(w, "cart", &policy, methods);
+    jobs_world_pass(w, AO_MS(20));
+    assert_int_equal(world_state(w, a), JOB_FAILED);
+    a = tell(w);
+    jobs_world_pass(w, AO_MS(20));
+    is_waiting(w, a, JOB_WHY_STOPPED);
+}
