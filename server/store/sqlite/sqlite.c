@@ -1,12 +1,15 @@
 /* SQLite as a driver of the store: one batch at a time, committed before begin() returns. */
+#include <malloc.h>
+
 #include "base/clock.h"
 #include "server/store/sqlite/parts_look.h"
 #include "server/store/sqlite/sqlite_parts.h"
 
 enum {
-    IDLE_MS = 100, /* nothing came for so long: time for a checkpoint */
-    FOLD_MS = 20,  /* likewise: for a step of the fold */
-    REST_MS = 2000 /* likewise: for what SQLite has read to go */
+    IDLE_MS = 100,   /* nothing came for so long: time for a checkpoint */
+    FOLD_MS = 20,    /* likewise: for a step of the fold */
+    REST_MS = 10000, /* likewise: for what SQLite has read to go */
+    TRIM_BYTES = 4 << 20
 };
 
 static void *driver_open(const struct store_setup *setup, struct store_fault *fault)
@@ -55,8 +58,18 @@ static ao_time until_retry(const struct sqlite_store *s)
     return s->retry_at > now ? s->retry_at - now : 1;
 }
 
-/* The log goes into the file between two commits.  At rest the pages that SQLite has read are given
- * back; the system has them, too. */
+/* SQLite gives back the pages of the file that it has in memory; the system has them, too.  malloc
+ * keeps what is free between pieces in use, unless it is asked to look for that. */
+static void rest(struct sqlite_store *s)
+{
+    sqlite3_int64 before = sqlite3_memory_used();
+    s->has_pages = false;
+    sqlite3_db_release_memory(s->db);
+    if (before - sqlite3_memory_used() >= TRIM_BYTES)
+        malloc_trim(0);
+}
+
+/* The log goes into the file between two commits. */
 static ao_time driver_work(void *driver, bool idle)
 {
     struct sqlite_store *s = driver;
@@ -71,7 +84,7 @@ static ao_time driver_work(void *driver, bool idle)
     if (folds || checkpoint_due(s, true))
         return folds ? AO_MS(FOLD_MS) : AO_MS(IDLE_MS);
     if (idle && s->has_pages)
-        s->has_pages = sqlite3_db_release_memory(s->db) != SQLITE_OK;
+        rest(s);
     return s->has_pages ? AO_MS(REST_MS) : AO_NEVER;
 }
 
