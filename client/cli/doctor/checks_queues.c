@@ -143,8 +143,8 @@ static void look_common(struct visit *v)
 
 const struct check CHECKS_QUEUES[] = {
     {"queue_without_worker", "error", look_without,
-     "start a worker (ergon worker --method {}), load the module that has it, or give it up: ergon "
-     "task cancel --method {}"},
+     "start a worker (ergon worker --method {}; of actors, ergon worker --actor TYPE --method "
+     "NAME), load the module that has it, or give it up: ergon task cancel --method {}"},
     {"queue_growing", "warning", look_growing,
      "ergon queue explain {} says what it waits for; more workers, executors.blocking.count or "
      "loops.count run more of it"},

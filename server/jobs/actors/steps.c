@@ -21,7 +21,9 @@ static struct scheduler *scheduler_of(const struct actor *a)
 bool steps_are_offered(const struct actor_type *type)
 {
     struct job_table *table = jobs_table(type->actors->jobs);
-    const struct job_queue *q = table_queue_find(table, type->step->name);
+    const struct job_queue *q = type->step ? table_queue_find(table, type->step->name) : NULL;
+    if (!type->step)
+        return false;
     return q ? queue_is_served(q) : type->step->handler != NULL;
 }
 
@@ -247,9 +249,10 @@ ao_time actor_next(const struct actor *a)
 bool steps_ended(struct actor *a, const struct job *job)
 {
     a->more->step = NULL;
-    if (job->state != JOB_CANCELLED)
-        steps_want(a, job->state == JOB_DONE ? 0 : a->type->policy.backoff_max);
-    return job->state != JOB_CANCELLED;
+    if (job->state == JOB_CANCELLED)
+        return !steps_are_offered(a->type);
+    steps_want(a, job->state == JOB_DONE ? 0 : a->type->policy.backoff_max);
+    return true;
 }
 
 void steps_stop(struct actor *a)

@@ -4,7 +4,8 @@
  *
  * While nobody offers the type's step, it has no place in the mailbox (WAITING, reason
  * no_executor), and messages run without it: hosts may offer the methods of a type in parts, and a
- * type may be offered anew without a step.
+ * type may be offered anew without a step.  Actors get none then; those in memory get theirs when
+ * it is offered, and others with their next message.
  *
  * Thread: the jobs'. */
 #ifndef ERGON_JOBS_STEPS_H
@@ -32,8 +33,8 @@ void steps_next_round(const struct actor *a, struct job *job);
 void steps_again(struct actor *a, struct job *job, const struct turn_changes *c);
 /* A message's turn ends its sleep, or lets it sleep. */
 void steps_change(struct actor *a, const struct turn_changes *c);
-/* Its step has ended, and another is wanted; false: it was cancelled, which is to stop the actor.
- */
+/* Its step has ended, and another is wanted; false: it was cancelled, which is to stop the actor,
+ * unless nobody offers it. */
 bool steps_ended(struct actor *a, const struct job *job);
 /* Submits the steps that are wanted, and puts those aside that nobody offers any more, as far as
  * there is time.  True: nothing is left. */

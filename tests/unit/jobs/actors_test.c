@@ -830,3 +830,24 @@ ACTOR_TEST(a_step_that_is_queued_as_its_last_host_leaves_holds_nobody)
     answer(w, step, NULL);
     is_waiting(w, step, JOB_WHY_NO_EXECUTOR);
 }
+
+/* A type has no step any more, and its actors need not stay in memory for one. */
+ACTOR_TEST(a_step_that_nobody_offers_is_given_up_without_a_stop)
+{
+    offer_usual(w);
+    uint64_t a = post(w, &TELL("tick/1", "tick.add"));
+    uint64_t step = step_of(w, "tick/1");
+    world_offer(w, "tick.step", false, "worker w1: gone");
+    offer_without_step(w);
+    answer(w, a, "\x01");
+    is_waiting(w, step, JOB_WHY_NO_EXECUTOR);
+    world_cancel(w, world_job(w, step));
+    jobs_world_settle(w);
+    assert_int_equal(actor_stage(actor_of(w, "tick/1")), ACTOR_SLEEPING);
+    assert_null(actor_of(w, "tick/1")->more);
+    answer(w, post(w, &TELL("tick/1", "tick.add")), "\x02");
+    world_offer(w, "tick.step", true, "");
+    jobs_world_settle(w);
+    assert_true(is_out(w, step_of(w, "tick/1")));
+    answer(w, step_of(w, "tick/1"), NULL);
+}
