@@ -59,43 +59,47 @@ static void add(struct jobs_world *w, const char *type, unsigned n)
     turn(w, id);
 }
 
-/* Small ones are the actor's own; each turn sees what the one before has set, in full. */
-static void sizes(struct jobs_world *w, const char *name, const char *method)
+/* Small ones are in cells side by side; each turn sees what the one before has set, in full. */
+static void sizes(struct jobs_world *w, const char *const names[2], const char *method)
 {
     static const size_t lengths[] = {1, 16, 17, 32, 31, 255, 256, STATE, 256, 255, 2, 1, STATE, 3};
-    uint8_t raw[STATE] = {0};
+    enum { COUNT = sizeof lengths / sizeof *lengths };
+    uint8_t raw[2][STATE] = {{0}};
     size_t before = 0;
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        uint64_t id = jobs_world_submit(w, &TELL(name, method));
+    for (size_t i = 0; i < COUNT; before = lengths[i++])
+        for (int n = 0; n < 2; n++) {
+            struct span is = span_of(raw[n], lengths[i]);
+            uint64_t id = jobs_world_submit(w, &TELL(names[n], method));
+            jobs_world_pass(w, AO_MS(5));
+            struct world_run *r = world_run_of(w, id);
+            assert_true(span_equal(r->run.turn->state, span_of(raw[n], before)));
+            memset(raw[n], (int)(2 * i) + n + 1, is.len);
+            assert_null(turn_set_state(r->run.turn, is, 1));
+            world_finish(r, "\x2a");
+            jobs_world_pass(w, AO_MS(5));
+            assert_true(span_equal(actor_state(actor_of(w, names[n])).raw, is));
+        }
+    assert_in_range(bytes_of(w), 2 * sizeof(struct actor), 2 * sizeof(struct actor) + 128);
+    for (int n = 0; n < 2; n++) {
+        uint64_t id = jobs_world_submit(w, &TELL(names[n], method));
         jobs_world_pass(w, AO_MS(5));
-        struct world_run *r = world_run_of(w, id);
-        assert_true(span_equal(r->run.turn->state, span_of(raw, before)));
-        before = lengths[i];
-        memset(raw, (int)i + 1, before);
-        assert_null(turn_set_state(r->run.turn, span_of(raw, before), 1));
-        world_finish(r, "\x2a");
+        assert_null(turn_drop_state(world_run_of(w, id)->run.turn));
+        world_finish(world_run_of(w, id), "\x2a");
         jobs_world_pass(w, AO_MS(5));
-        assert_true(span_equal(actor_state(actor_of(w, name)).raw, span_of(raw, before)));
-        assert_in_range(bytes_of(w), sizeof(struct actor) + before, before + 256);
+        has_state(w, names[n], NULL, COUNT + 1);
     }
-    uint64_t id = jobs_world_submit(w, &TELL(name, method));
-    jobs_world_pass(w, AO_MS(5));
-    assert_null(turn_drop_state(world_run_of(w, id)->run.turn));
-    world_finish(world_run_of(w, id), "\x2a");
-    jobs_world_pass(w, AO_MS(5));
-    has_state(w, name, NULL, sizeof lengths / sizeof *lengths + 1);
 }
 
 KEPT_TEST(a_state_may_be_of_any_size_and_change_it)
 {
     begin(w, 4 * STATE);
-    sizes(w, "cart/1", "cart.add");
+    sizes(w, (const char *const[]){"cart/1", "cart/2"}, "cart.add");
 }
 
 ACTOR_TEST(so_may_one_that_is_in_memory_alone)
 {
     begin(w, 4 * STATE);
-    sizes(w, "box/1", "box.add");
+    sizes(w, (const char *const[]){"box/1", "box/2"}, "box.add");
 }
 
 static void refused(struct jobs_world *w, struct job_spec spec, enum ergon_error error,
