@@ -59,7 +59,8 @@ void retention_add(struct scheduler *s, struct job *job)
     kept_add(&table->kept, &job->tenant->kept, kind_of(job), job, job_bytes(job));
     uint64_t now = table_wall_of(table, table_now(table)),
              past = now > job->ended ? now - job->ended : 0;
-    if (keep == 0 && job->state == JOB_DONE && !is_referred_to(job)) {
+    /* One that is being read back goes later: its row cannot be removed yet. */
+    if (keep == 0 && job->state == JOB_DONE && !table->recovering && !is_referred_to(job)) {
         retention_forget(table, job);
         return;
     }
