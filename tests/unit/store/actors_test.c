@@ -414,6 +414,7 @@ POSTGRES_TEST(an_answer_that_is_lost_with_its_connection)
 {
     static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'ergon' "
                                   "AND wait_event = 'SyncRep'";
+    char text[100];
     struct seen seen;
     watch(w, &seen);
     PUSH(w, put_actor("1", "old"));
@@ -423,8 +424,13 @@ POSTGRES_TEST(an_answer_that_is_lost_with_its_connection)
     client_push(&w->store.client, actor(STORE_ROW_GET, "cart", "1", ""));
     client_push(&w->store.client, GROUP(put_actor("1", "new")));
     contract_until(w, waiting, "1\n");
-    contract_sql(w, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-                    "WHERE usename = 'ergon' AND wait_event = 'SyncRep'");
+    contract_sql(w, "SELECT pid FROM pg_stat_activity WHERE usename = 'ergon' "
+                    "AND wait_event = 'SyncRep'");
+    int pid = atoi(w->text);
+    snprintf(text, sizeof text, "SELECT pg_terminate_backend(%d)", pid);
+    contract_sql(w, text);
+    snprintf(text, sizeof text, "SELECT count(*) FROM pg_stat_activity WHERE pid = %d", pid);
+    contract_until(w, text, "0\n"); /* else it may still answer */
     contract_order(w, "thaw s1");
     contract_order(w, "thaw s2");
     client_wait(&w->store.client);
