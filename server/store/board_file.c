@@ -226,6 +226,7 @@ int store_board_open(struct store *s, enum store_board *was, char *error, size_t
     if (pread(b->fd, &found, sizeof found, 0) >= HEADER_LEAST)
         *was = judge(b, &found);
     b->found = *was == STORE_BOARD_KEPT ? found.epoch : 0;
+    b->clean = *was == STORE_BOARD_CLEAN;
     return 0;
 }
 

@@ -140,7 +140,9 @@ bool store_loads_in_chunks(const struct store *s)
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size)
 {
     struct store_fault fault;
-    if (s->driver->loads_in_chunks || s->driver->load_all(s->engine, reader, &fault) == 0)
+    struct store_reader own = *reader;
+    own.clean = s->board.clean;
+    if (s->driver->loads_in_chunks || s->driver->load_all(s->engine, &own, &fault) == 0)
         return 0;
     return fail(&fault, error, size);
 }

@@ -421,13 +421,14 @@ struct store_reader {
     /* NULL, or where a callback that returns false may say, as a constant text, in which way the
      * row is damaged: it goes into the text of the error. */
     const char *const *fault;
+    bool clean; /* private: the process before this one stopped in order */
 };
 
-/* Before store_start(), on the thread that opened; looks at every page of the file first, but at
- * those of tables with `by_key` only if the last process left a log, since it did not end by itself
- * then.  0, or -1 and a text: the file cannot be read, or is damaged (a page, a table, rows out of
- * order or without their task, a column that holds what it cannot hold), or a callback ended the
- * reading. */
+/* Before store_start(), on the thread that opened; looks at every page of the file first, but not
+ * at those of tables with `by_key` where the board says that the last process stopped in order, and
+ * there is no log.  0, or -1 and a text: the file cannot be read, or is damaged (a page, a table,
+ * rows out of order or without their task, a column that holds what it cannot hold), or a callback
+ * ended the reading. */
 int store_load(struct store *s, const struct store_reader *reader, char *error, size_t size);
 
 /* The highest id that was ever put.  Before store_start(). */

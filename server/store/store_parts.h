@@ -65,6 +65,7 @@ struct board {
     char cluster[BOARD_NAME], node[BOARD_NAME];
     uint64_t epoch;                       /* of a cluster: under which it is written */
     uint64_t found;                       /* the epoch of the header that was found; 0: none */
+    bool clean;                           /* the process before this one stopped in order */
     int fd;                               /* of the file; -1: not opened */
     void *segments[STORE_BOARD_SEGMENTS]; /* NULL: not mapped */
     bool full;                            /* there was no room for the last one */

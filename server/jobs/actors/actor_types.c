@@ -215,7 +215,7 @@ static void level_changed(struct actor_type *type)
                 continue;
             if (actor_is_durable(a) && actor_is_there(a))
                 commits_save(a);
-            a->has_row &= actor_is_durable(a); /* leftovers.h removes it */
+            a->has_row &= actor_is_durable(a) || type->unsaid; /* else leftovers.h removes it */
             residents_weigh(a);
         }
 }
@@ -249,15 +249,20 @@ static void set_policy(struct actor_type *type, const struct actor_policy *polic
         level_changed(type);
 }
 
+void actor_type_settle(struct actor_type *type)
+{
+    const struct actor_policy policy = type->policy;
+    if (!type->unsaid || policy.durable == usual_level(type->actors))
+        return;
+    set_policy(type, &policy);
+    if (type->row)
+        pack_type(type);
+}
+
 void actor_types_start(struct actors *actors)
 {
     for (uint32_t i = 0; i < actors->type_count; i++)
-        if (actors->types[i]->unsaid) {
-            const struct actor_policy policy = actors->types[i]->policy;
-            set_policy(actors->types[i], &policy);
-            if (actors->types[i]->row)
-                pack_type(actors->types[i]);
-        }
+        actor_type_settle(actors->types[i]);
 }
 
 enum ergon_error actor_type_offered(struct actors *actors, const struct actor_offer *offer)

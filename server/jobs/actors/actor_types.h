@@ -17,8 +17,10 @@ void actor_types_fini(struct actors *actors); /* all actors are gone */
 /* One that does not say how durable it is becomes as durable as the server can keep it.  STORE: it
  * cannot; or MEMORY. */
 enum ergon_error actor_type_offered(struct actors *actors, const struct actor_offer *offer);
-/* The store's rows were read: what it can keep is known, also of one that was away before. */
-void actor_types_start(struct actors *actors);
+/* The store's rows are being read: what it can keep is known, also of one that was away before.
+ * Actors that are recovered are as durable as their type then. */
+void actor_type_settle(struct actor_type *type);
+void actor_types_start(struct actors *actors); /* they were read: all types */
 /* Writes the policies of durable types that are not in the store as they are.  False: there are
  * none. */
 bool actor_types_save(struct actors *actors);

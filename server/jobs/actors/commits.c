@@ -103,22 +103,34 @@ static void detach(struct message *m, struct attempt_turn *turn)
     turn->next = NULL;
 }
 
+/* A small state that stays is the actor's own, which changes behind this write, or see act_back().
+ */
+static void base_on(struct actor_write *w, struct actor_image i)
+{
+    w->after = with_turn(i, &w->turn->changes);
+    w->changes_row = changes_row(&i, &w->turn->changes);
+    if (w->after.state.shared)
+        blob_ref(w->after.state.shared);
+}
+
+static bool has_group(const struct actor_write *w)
+{
+    return w->changes_row || w->sent_count > 0 || w->gone.count > 0 || (w->job && has_row(w->job));
+}
+
 /* NULL without memory. */
 static struct actor_write *write_of_turn(struct actor *a, struct job *job,
                                          struct attempt_turn *turn, const struct outbox *sent)
 {
     const struct turn_changes *c = &turn->changes;
-    struct actor_image i = writes_front(a);
     struct actor_write *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
-    *w = (struct actor_write){.actor = a, .job = job, .turn = turn, .after = with_turn(i, c)};
+    *w = (struct actor_write){.actor = a, .job = job, .turn = turn};
     w->number = ++a->type->actors->writes;
-    w->changes_row = changes_row(&i, c);
+    base_on(w, writes_front(a));
     /* Behind a chain it is in it, too, though its type has no `pipeline` any more. */
     w->in_chain = (a->type->policy.pipeline || a->more->turn) && !is_last(job, c);
-    if (w->after.state.shared) /* else it is the actor's, which changes behind this write only */
-        blob_ref(w->after.state.shared);
     if (sent->count > 0)
         w->sent = calloc(sent->count, sizeof(struct job *));
     if (c->stops)
@@ -179,7 +191,7 @@ enum message_verdict commits_begin(struct actor *a, struct job *job, struct atte
     }
     hold(a, w, sent);
     detach(m, turn);
-    w->has_group = w->changes_row || w->sent_count > 0 || w->gone.count > 0 || has_row(job);
+    w->has_group = has_group(w);
     writes_add(a, w);
     await_joined(a, w);
     if (m->is_step) {
@@ -460,6 +472,11 @@ static void give_back(struct actor *a)
 
 static void reset(struct actor *a)
 {
+    if (a->residence != ACTOR_HERE) { /* once it is known */
+        a->more->resets = true;
+        commits_again(a);
+        return;
+    }
     if (actor_state(a).raw.len == 0)
         return;
     actor_set_state(a, NULL, 0);
@@ -733,6 +750,22 @@ bool commits_may_act(struct actor *a, struct operation *op)
     return false;
 }
 
+/* The act has changed what a turn began on that has returned meanwhile, and waits to be written.
+ * There is one at most: none begins behind a turn while an act is under way. */
+static void base_anew(struct actor *a)
+{
+    struct actor_write *w = a->more ? a->more->turn : NULL;
+    if (!w)
+        return;
+    assert(!w->next && !w->under_way);
+    struct blob *before = w->after.state.shared;
+    a->more->turn_bytes -= w->after.state.raw.len;
+    base_on(w, writes_committed(a));
+    a->more->turn_bytes += w->after.state.raw.len;
+    w->has_group = has_group(w);
+    blob_unref(before);
+}
+
 static void act_back(struct jobs *jobs, struct store_op *row)
 {
     struct actor *a = row->owner;
@@ -756,6 +789,8 @@ static void act_back(struct jobs *jobs, struct store_op *row)
         sync_refuse(act->op, row->error);
     else if (row->error != STORE_OK)
         commits_again(a);
+    if (row->error == STORE_OK && act->resets)
+        base_anew(a);
     writes_free(w);
     if (actor_more(a)) { /* the drop of an actor may have taken it */
         go_on(a);
@@ -834,7 +869,8 @@ void commits_save(struct actor *a)
     a->unsaved = true;
     if (!more)
         return;
-    if (more->turn || more->act || !push_act(a, &as_it_is))
+    bool is_read = a->residence == ACTOR_HERE; /* else its row would lose its state */
+    if (!is_read || more->turn || more->act || !push_act(a, &as_it_is))
         commits_again(a);
 }
 

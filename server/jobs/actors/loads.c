@@ -54,6 +54,15 @@ static void unread(struct actor *a, const char *why)
     commits_again(a);
 }
 
+/* What happened to it before its row was read. */
+static void write_what_waited(struct actor *a)
+{
+    if (a->more && a->more->resets)
+        commits_resume(a);
+    if (a->unsaved && actor_is_durable(a))
+        commits_save(a);
+}
+
 static bool push_get(struct actor *a, bool again);
 
 static void back(struct jobs *jobs, struct store_op *get)
@@ -84,6 +93,7 @@ static void back(struct jobs *jobs, struct store_op *get)
         a->has_row = get->found;
         commits_serve(a);
         mailbox_loaded(a);
+        write_what_waited(a);
     }
     a->jobs--;
     actor_settle(a);
@@ -153,16 +163,20 @@ bool loads_await(struct actors *actors, struct span tenant, struct span name, st
 
 /* --- Again --- */
 
-static bool is_wanted(const struct actor_more *more)
+static bool is_wanted(const struct actor *a)
 {
-    return more->head || more->waiting.count > 0 || more->reads.count > 0 || more->ops;
+    const struct actor_more *more = a->more;
+    bool is_to_be_written = more->resets || (a->unsaved && actor_is_durable(a));
+    return more->head || more->waiting.count > 0 || more->reads.count > 0 || more->ops ||
+           is_to_be_written;
 }
 
 static void try_again(struct actor *a)
 {
     if (a->residence == ACTOR_HERE && commits_try_again(a))
         return;
-    if (a->residence == ACTOR_UNREAD && is_wanted(a->more)) {
+    bool is_away = a->residence == ACTOR_UNREAD || a->residence == ACTOR_AWAY;
+    if (is_away && is_wanted(a)) {
         loads_begin(a);
     } else if (a->residence == ACTOR_UNREAD) {
         a->residence = ACTOR_AWAY;

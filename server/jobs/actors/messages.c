@@ -292,6 +292,8 @@ static bool recovered(void *arg, struct job *job, struct span name, bool as_type
 {
     struct actors *actors = arg;
     struct actor_type *type = type_of(actors, name);
+    if (type)
+        actor_type_settle(type);
     struct actor *a = type ? actor_recovered(actors, type, job->tenant, name) : NULL;
     const struct method *m = registry_find(jobs_options(actors->jobs)->registry, job->queue->name);
     if (!a)

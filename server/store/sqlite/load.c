@@ -258,13 +258,15 @@ static bool first_fault(void *arg, const char *text)
 
 /* The pages are looked at first: a reader alone does not miss rows that SQLite finds no more. Those
  * of states of actors, which may be most, are read later, by their names; so all are looked at only
- * where the last process did not end by itself, since a power cut may have left anything. */
+ * where the last process did not stop in order, whatever became of its log: a power cut may have
+ * left anything. */
 static int look_at_pages(struct reading *r, char *error, size_t size)
 {
     const struct sound_report report = {first_fault, r, 1};
     struct sqlite_store *s = r->store;
-    int sound = s->found_log ? sound_pages(s->db, &report)
-                             : sound_pages_without(s->db, store_actors.table, &report);
+    int sound = s->found_log || !r->reader->clean
+                    ? sound_pages(s->db, &report)
+                    : sound_pages_without(s->db, store_actors.table, &report);
     if (sound == SQLITE_OK)
         return 0;
     return sound == SOUND_NOT ? -1 : fail(s, error, size);

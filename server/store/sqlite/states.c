@@ -442,7 +442,8 @@ static int forget_part(struct states *t)
 static int fold_part(struct states *t, uint64_t until)
 {
     static const int steps[] = {PART_PUT, PART_REMOVE, PART_FORGET, PART_END, PART_CLEAR};
-    sqlite3_bind_int64(t->all[PART], 2, t->added > t->fold_step ? t->added : t->fold_step);
+    const uint32_t more = t->added + t->added / 2; /* than come: it has to end */
+    sqlite3_bind_int64(t->all[PART], 2, more > t->fold_step ? more : t->fold_step);
     int rc = run(t, PART, until);
     if (rc != SQLITE_OK)
         return rc;
@@ -465,7 +466,8 @@ static int shrink(struct states *t)
 /* The first go first: a turn that is there is never older than one of its actor that is not. */
 static int delete_part(struct states *t, uint64_t until)
 {
-    uint64_t end = t->oldest + t->delete_step;
+    const uint32_t more = 4 * t->added; /* likewise */
+    uint64_t end = t->oldest + (more > t->delete_step ? more : t->delete_step);
     bool last = end > until;
     t->oldest = last ? until + 1 : end;
     int rc = run(t, DELETE, t->oldest);

@@ -1,7 +1,9 @@
-/* What callers learn while it is open what a store has written, and what becomes of actors while it
- * is open whether it keeps them. */
+/* What callers learn while it is open what a store has written, what becomes of actors while it is
+ * open whether it keeps them, and of a turn while its actor is reset. */
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/leftovers.h"
+#include "server/jobs/actors/mailboxes.h"
 #include "tests/support/jobs_actors.h"
 
 #define KEPT_TEST(name) JOBS_TEST(name, .stored = true, .quiet = true)
@@ -20,6 +22,7 @@ static struct operation *call(struct jobs_world *w, struct job_spec *spec)
     struct operation *op = world_operation(w, &operation_actor_call);
     op->submission.specs = spec;
     op->submission.count = 1;
+    op->submission.caller = 0;
     world_give(w, op);
     jobs_world_pass(w, AO_MS(5));
     return op;
@@ -28,9 +31,9 @@ static struct operation *call(struct jobs_world *w, struct job_spec *spec)
 static void turn(struct jobs_world *w, const char *state)
 {
     uint64_t id = jobs_world_submit(w, &TELL("cart/1", "cart.add"));
-    jobs_world_pass(w, AO_MS(5));
+    jobs_world_pass(w, AO_MS(20));
     answer(w, id, state);
-    jobs_world_pass(w, AO_MS(5));
+    jobs_world_pass(w, AO_MS(20));
 }
 
 static bool has_row(struct jobs_world *w, const char *state)
@@ -100,4 +103,52 @@ KEPT_TEST(a_state_whose_answer_was_lost_is_read_again)
     answer(w, id, "\x02");
     jobs_world_pass(w, AO_MS(5));
     assert_true(has_row(w, "\x02"));
+}
+
+/* Its row is written once it was read: the stop is added to it. */
+KEPT_TEST(a_stop_of_an_actor_that_is_not_read_keeps_its_state)
+{
+    begin(w);
+    turn(w, "\x01");
+    jobs_world_crash(w);
+    begin(w);
+    w->store->lost_reads = 2;
+    jobs_world_submit(w, &TELL("cart/1", "cart.add"));
+    jobs_world_pass(w, AO_MS(20));
+    struct actor *a = actor_of(w, "cart/1");
+    assert_int_equal(a->residence, ACTOR_UNREAD);
+    assert_true(actor_stop(a, span_text("by hand")));
+    commits_save(a);
+    jobs_world_pass(w, AO_MS(20));
+    assert_true(has_row(w, "\x01"));
+    jobs_world_pass(w, AO_S(3));
+    assert_true(has_row(w, "\x01"));
+    const struct store_actor *row =
+        memory_rows_actor(&w->store->rows, span_text(""), span_text("cart"), span_text("1"));
+    assert_true(span_is(row->stopped, "by hand"));
+    assert_false(a->unsaved);
+}
+
+/* --- A reset while a turn is out --- */
+
+/* What it changes comes behind the reset. */
+KEPT_TEST(a_reset_while_a_turn_is_out)
+{
+    static const char *const states[] = {NULL, "\x05"};
+    begin(w);
+    for (unsigned n = 0; n < 2; n++) {
+        turn(w, "\x01");
+        uint64_t version = actor_of(w, "cart/1")->version;
+        uint64_t id = jobs_world_submit(w, &TELL("cart/1", "cart.add"));
+        jobs_world_pass(w, AO_MS(5));
+        struct operation *op = world_operation(w, &operation_actor_start);
+        op->actor.name = span_text("cart/1");
+        op->actor.reset = true;
+        world_give(w, op);
+        answer(w, id, states[n]);
+        jobs_world_pass(w, AO_MS(20));
+        assert_true(world_answered(w, op));
+        has_state(w, "cart/1", states[n], version + 1 + (states[n] != NULL));
+        assert_int_equal(has_row(w, "\x05"), states[n] != NULL);
+    }
 }

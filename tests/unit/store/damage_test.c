@@ -38,9 +38,10 @@ static void no_counts(void *arg, const struct store_counts *counts)
 }
 
 /* Opens and reads.  The number of tasks, or -1 and a text. */
-static int try(const char *path, char error[static TEXT])
+static int try_with(const char *path, bool board, char error[static TEXT])
 {
     uint32_t tasks = 0;
+    enum store_board was;
     const struct store_options options = client_options(path);
     static const struct store_table *const tables[] = {
         &store_queues, &store_rates, &store_semaphores, &store_holds, &store_crons};
@@ -53,9 +54,16 @@ static int try(const char *path, char error[static TEXT])
                                         .row = yes_row};
     error[0] = '\0';
     struct store *s = store_open(&options, error, TEXT);
+    if (s && board)
+        assert_int_equal(store_board_open(s, &was, error, TEXT), 0);
     int end = s ? store_load(s, &reader, error, TEXT) : -1;
     store_close(s);
     return end == 0 ? (int)tasks : -1;
+}
+
+static int try(const char *path, char error[static TEXT])
+{
+    return try_with(path, false, error);
 }
 
 /* Refused with this word, and what was found stays as it was. */
@@ -163,7 +171,21 @@ STORE_TEST(a_file_that_was_cut)
     store_files_free(&files);
 }
 
-/* --- States of actors: after an end without a log they are looked at when they are read --- */
+/* --- States of actors: after a stop in order they are looked at when they are read --- */
+
+/* A process, which has left no log. */
+static void live(const struct store_world *w, bool stops)
+{
+    char error[TEXT] = "";
+    const struct store_options options = client_options(w->path);
+    enum store_board was;
+    struct store *s = store_open(&options, error, TEXT);
+    assert_int_equal(store_board_open(s, &was, error, TEXT), 0);
+    assert_int_equal(store_board_renew(s, false, error, TEXT), 0);
+    if (stops)
+        store_board_close(s);
+    store_close(s);
+}
 
 static void add_actor(struct store_world *w)
 {
@@ -196,11 +218,15 @@ STORE_TEST(a_state_that_is_damaged_is_noticed_when_it_is_read)
     struct store_files files;
     make(w);
     add_actor(w);
+    live(w, true);
     store_files_read(&files, w->path);
     assert_int_equal(files.part[STORE_LOG].len, 0);
     zero_actors(w, &files);
     written(w, &files);
-    assert_int_equal(try(w->path, error), TASKS);
+    assert_int_equal(try_with(w->path, true, error), TASKS);
+    assert_int_equal(try_with(w->path, false, error), -1);
+    live(w, false); /* it was killed, and somebody has taken its log into the file */
+    assert_int_equal(try_with(w->path, true, error), -1);
     store_world_open(w);
     assert_int_equal(get(w), STORE_CORRUPT);
     client_close(&w->client);
