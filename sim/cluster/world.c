@@ -139,7 +139,7 @@ static void check_accounts(void)
 
 /* --- Actors --- */
 
-/* What one tells another may be on its way. */
+/* A tell from one to another may be on its way. */
 static void check_actors(void)
 {
     for (uint32_t n = 0; n <= CALM_MINUTES; n++) {

@@ -61,7 +61,7 @@ bool pg_op_reads(enum store_kind kind)
     return kind == STORE_ROW_GET || kind == STORE_ROW_PAGE;
 }
 
-/* What is removed or read is named by its key. */
+/* The key names a row that is removed or read. */
 static void set_row(struct pg_op *op, const struct store_op *from)
 {
     alignas(8) uint8_t key[STORE_ROW_MAX] = {0};

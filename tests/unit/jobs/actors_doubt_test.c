@@ -1,5 +1,5 @@
-/* What callers learn while it is open what a store has written, what becomes of actors while it is
- * open whether it keeps them, and of a turn while its actor is reset. */
+/* The outcome of a write is open, or the store keeps no actors for a while: callers learn it, and
+ * no state is lost.  A turn and a reset of its actor keep their order. */
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/leftovers.h"
@@ -66,7 +66,7 @@ KEPT_TEST(a_call_that_may_have_been_kept_is_unsure)
 
 /* --- A database that is away, or whose upgrade is not finished --- */
 
-/* Nobody said that they are in memory alone: what the store has of them stays. */
+/* Nobody said that they are in memory alone: their rows stay. */
 KEPT_TEST(states_outlive_a_store_that_does_not_keep_them_now)
 {
     begin(w);
@@ -131,7 +131,7 @@ KEPT_TEST(a_stop_of_an_actor_that_is_not_read_keeps_its_state)
 
 /* --- A reset while a turn is out --- */
 
-/* What it changes comes behind the reset. */
+/* Its changes come behind the reset. */
 KEPT_TEST(a_reset_while_a_turn_is_out)
 {
     static const char *const states[] = {NULL, "\x05"};

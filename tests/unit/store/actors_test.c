@@ -1,5 +1,5 @@
-/* What each driver of the store does for actors: groups of operations that happen all or not at
- * all, and rows that are read by their key. */
+/* Each driver of the store keeps actors as store.h says: groups of operations happen all or not at
+ * all, and rows are read by their key. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
