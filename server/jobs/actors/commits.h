@@ -1,4 +1,4 @@
-/* The writes of durable actors (writes.h): what changes an actor is on disk before anybody sees it.
+/* The writes of durable actors (writes.h): a change of an actor is on disk before anybody sees it.
  *
  * Of one actor at most one write is under way: of a turn (`turn`), or of an operation (`act`); of a
  * type with `pipeline` the writes of several turns are, see below.

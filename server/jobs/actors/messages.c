@@ -49,7 +49,7 @@ static bool said(const struct job_spec *spec, enum job_option_id option)
     return spec->said & 1u << option;
 }
 
-/* What nothing is said of is as durable as its type; a caller would learn of a failure. */
+/* A message that leaves it open is as durable as its type; a caller would learn of a failure. */
 static uint8_t level_of(const struct job_spec *spec, const struct actor_type *type)
 {
     if (said(spec, JOB_OPTION_durable))

@@ -1,5 +1,5 @@
-/* One write of an actor: what a turn, or an operation, changes, and the rows of the store that say
- * so.  Which is written when, and what follows from it, is commits.h.
+/* One write of an actor: the changes of a turn, or of an operation, and the rows of the store that
+ * say so.  commits.h decides when each is written, and what follows from it.
  *
  * Writes of turns are in a list of the actor, in the order of their turns; each has the actor as
  * its turn leaves it.
@@ -100,7 +100,7 @@ struct store_op *writes_turn(struct actor *a, struct actor_write *w, write_done 
 /* The row of an act, whose owner is the actor.  With that of an actor that goes its reminders go:
  * none comes behind a crash. */
 struct store_op *writes_act(struct actor *a, struct actor_write *w, write_done *done);
-/* What was written came back with this error. */
+/* The row or the group of the write came back with this error. */
 void writes_back(struct actor *a, struct actor_write *w, enum store_error error);
 /* And the members of the group of a turn.  Returns the next one, which is that of its message, for
  * the end; NULL: there is none. */

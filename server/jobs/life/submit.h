@@ -56,7 +56,7 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 enum ergon_error job_check_actor(struct jobs *jobs, const struct job_spec *spec, char *text,
                                  size_t size);
 
-/* What a task is answered that names no actor, of this method of actors. */
+/* The answer to a task that names no actor, of this method of actors. */
 void submit_without_actor_text(const struct method *m, char *text, size_t size);
 
 /* For tracepoints (base/tracepoint.h): this connection, or none (0), submitted the job. */

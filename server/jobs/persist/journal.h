@@ -35,7 +35,7 @@ struct journal {
  * later, and the job gets EFFECT_CANCEL_SAVED with STORE_MEMORY. */
 void journal_write(struct jobs *jobs, struct job *job);
 /* Its first row has come back as failed, and its submission is about to be refused, with that
- * error: what it ended by meanwhile has no row to be in, and is nobody's answer. */
+ * error: its end meanwhile has no row to be in, and is nobody's answer. */
 bool journal_takes_back(const struct job *job);
 /* --- Jobs whose first rows are members of the group of a turn --- */
 

@@ -614,7 +614,7 @@ STORED_TEST(a_message_in_memory_is_joined_while_its_turn_is_written)
     stage_balances(w);
 }
 
-/* What is in memory alone stays so, though it is joined. */
+/* A task that is in memory alone stays so, though it is joined. */
 STORED_TEST(a_message_to_an_actor_in_memory_is_not_made_durable)
 {
     static const char *const methods[] = {"box.put", NULL};
@@ -647,7 +647,7 @@ STORED_TEST(a_message_that_joins_one_in_memory_is_as_durable_as_its_type)
     assert_true(is_kept(w, a));
 }
 
-/* What the operation has is gone afterwards. */
+/* The strings of the operation are gone afterwards. */
 static void put_cron(struct jobs_world *w, const char *actor, const char *method,
                      struct span options)
 {
@@ -701,7 +701,7 @@ STORED_TEST(a_cron_of_a_durable_actor_outlives_a_crash)
     stage_says(op, "[]");
 }
 
-/* What it was submitted with, and what it waited for, too: memory_rows.c looks.  What runs for
+/* So do its options, and the ids that it waited for: memory_rows.c looks.  A message that runs for
  * a millisecond has a row of its life. */
 STORED_TEST(a_message_that_was_done_takes_its_rows_along)
 {

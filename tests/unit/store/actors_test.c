@@ -409,7 +409,7 @@ POSTGRES_TEST(many_puts_of_one_actor)
     rows_are(w, "cart/1||3|i\ncart/2||3|new\n");
 }
 
-/* What was written is settled; a read has to be asked for again. */
+/* The writes are settled; a read has to be asked for again. */
 POSTGRES_TEST(an_answer_that_is_lost_with_its_connection)
 {
     static const char waiting[] = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'ergon' "
