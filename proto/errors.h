@@ -30,7 +30,8 @@
     X(NO_EXECUTOR, 15, false, "the server has no executor of the kind that this method needs")     \
     X(WORKER_LOST, 16, false, "the worker that ran it was lost; it may have run")                  \
     X(NO_WORKER, 17, true, "no worker offers this method now")                                     \
-    X(UNSURE, 18, false, "the node that had the request was lost: it may have been done")          \
+    X(UNSURE, 18, false,                                                                           \
+      "the server that had the request was lost or stopped: it may have been done")                \
     X(STOPPED, 19, false, "the actor is stopped")                                                  \
     X(DEADLOCK, 20, false, "the call would wait for its own end")                                  \
     X(BAD_CHANGES, 21, false, "a turn answered changes that its actor cannot take")

@@ -139,7 +139,7 @@ static void look_at_marks(struct jobs *jobs)
              fences = left_of(o->marks.fence_mark, table->last_stamp),
              left = ids < fences ? ids : fences;
     struct scheduler *s = jobs_scheduler(jobs);
-    s->refuses = s->stopping || left < MARK_LAST;
+    s->refuses = left < MARK_LAST;
     if (left < MARK_AHEAD / 2 && !o->marking)
         raise_marks(jobs);
 }

@@ -544,3 +544,15 @@ bool sim_cluster_clients_idle(void)
             return false;
     return true;
 }
+
+void sim_cluster_clients_tell_open(void)
+{
+    for (uint32_t n = 0; n < client_count; n++)
+        for (uint32_t k = 0; !clients[n].idle && k < clients[n].burst.count; k++) {
+            const struct sim_request *r = &clients[n].burst.requests[k];
+            sim_tell("client %" PRIu32 ", last asked: %s, id %" PRIu64 ", number %" PRIu64
+                     ": %s %.*s",
+                     n, r->method, r->id, r->serial, r->answered ? "answered" : "no answer",
+                     (int)r->error.len, r->error.at);
+        }
+}

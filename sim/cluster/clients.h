@@ -13,5 +13,7 @@ void sim_cluster_clients_shape(void);
 void sim_cluster_clients_spawn(void);
 void sim_cluster_clients_calm(void); /* they send no more */
 bool sim_cluster_clients_idle(void);
+/* The trace gets what those asked last that are not idle. */
+void sim_cluster_clients_tell_open(void);
 
 #endif

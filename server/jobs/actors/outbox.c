@@ -17,8 +17,8 @@ enum { SEND_WORK = 20 /* of each; see jobs_worked() */ };
 /* Everything of it that its options do not say. */
 static struct job_spec spec_of(const struct actor *a, const struct turn_message *m)
 {
-    struct job_spec spec = {JOB_SPEC_DEFAULTS, .method = m->method, .params = m->params,
-                            .tenant = a->tenant->name, .actor = m->to};
+    struct job_spec spec = {JOB_SPEC_DEFAULTS,         .method = m->method, .params = m->params,
+                            .tenant = a->tenant->name, .actor = m->to,      .inner = true};
     if (m->reminder.len == 0)
         return spec;
     spec.actor = actor_name(a);

@@ -14,6 +14,9 @@
  * when the turn is on disk, since the turn may be undone.  Where it is refused then, the log says
  * so.
  *
+ * A turn that ends while the server stops counts whole, so what it sends is taken then, too, and
+ * begins under the next server, as far as it is durable.
+ *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_OUTBOX_H
 #define ERGON_JOBS_OUTBOX_H

@@ -131,8 +131,9 @@ static void send_one(struct actors *actors, const struct supervision_report *r)
     struct span type = actor_type_of_name(r->to);
     struct submitted done;
     int len = snprintf(method, sizeof method, "%.*s.failed", (int)type.len, (const char *)type.at);
-    struct job_spec spec = {JOB_SPEC_DEFAULTS, .method = span_of(method, (size_t)len),
-                            .params = r->params, .tenant = r->tenant, .actor = r->to};
+    struct job_spec spec = {JOB_SPEC_DEFAULTS,   .method = span_of(method, (size_t)len),
+                            .params = r->params, .tenant = r->tenant,
+                            .actor = r->to,      .inner = true};
     spec.durable = DURABLE_NONE; /* unless its type says more */
     if (job_submit(actors->jobs, &spec, NULL, &done, text, sizeof text) == ERGON_OK)
         journal_write(actors->jobs, done.job);

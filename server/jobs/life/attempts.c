@@ -314,7 +314,7 @@ void attempts_full(struct scheduler *s, uint32_t pool, bool full)
 
 static void begin_nothing(struct scheduler *s)
 {
-    s->stopping = s->refuses = true;
+    s->stopping = true;
     s->gate = GATE_SHUT;
 }
 

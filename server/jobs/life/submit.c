@@ -237,19 +237,23 @@ static enum ergon_error check_limit(const struct jobs *jobs, const struct job_sp
                   (int)name.len, (const char *)name.at, limit->max);
 }
 
-static enum ergon_error refuse_all(const struct jobs *jobs, char *text, size_t size)
+static enum ergon_error check_server(const struct jobs *jobs, const struct job_spec *spec,
+                                     char *text, size_t size)
 {
-    if (!jobs_scheduler(jobs)->stopping)
+    const struct scheduler *s = jobs_scheduler(jobs);
+    if (s->stopping && !spec->inner)
+        return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
+    if (s->refuses)
         return refuse(ERGON_E_STORE, text, size, "%s", scheduler_no_numbers);
-    return refuse(ERGON_E_DRAINING, text, size, "%s", error_meaning(ERGON_E_DRAINING));
+    return ERGON_OK;
 }
 
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
-    if (jobs_scheduler(jobs)->refuses)
-        return refuse_all(jobs, text, size);
-    enum ergon_error wrong = check_method(jobs, spec->method, spec->actor.len > 0, text, size);
+    enum ergon_error wrong = check_server(jobs, spec, text, size);
+    if (wrong == ERGON_OK)
+        wrong = check_method(jobs, spec->method, spec->actor.len > 0, text, size);
     if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);
     if (wrong != ERGON_OK)

@@ -32,7 +32,7 @@ struct submitter {
  * durable job is on disk when it gets EFFECT_SAVED.  Else no job was made, and a text says what is
  * wrong and what to do; but to make room, jobs that have ended may have been forgotten:
  *
- *   DRAINING    the server stops, or the queue is drained
+ *   DRAINING    the server stops, and the spec is not `inner`; or the queue is drained
  *   DENIED      the spec's key is that of a job that the submitter may not join
  *   NO_METHOD   neither a module nor a worker has ever offered the method, as far as it is known,
  *               and none is expected to

@@ -63,7 +63,7 @@ struct operation_class {
      * long poll. */
     void (*due)(struct jobs *jobs, struct operation *op);
     void (*push_taken)(struct jobs *jobs, struct operation *op); /* the loop has sent the push */
-    bool refused_at_stop; /* DRAINING when a server that stops cancels what runs */
+    bool refused_at_stop; /* when a server that stops cancels what runs */
     void (*job_ended)(struct jobs *jobs, struct operation *op, struct job *job);
     /* The first row of the job is on disk; or the write failed, and the job is withdrawn. */
     void (*job_saved)(struct jobs *jobs, struct waiter *w, enum store_error error);
@@ -74,8 +74,8 @@ struct operation_class {
 };
 
 /* The kinds, one for each method; those of methods that the jobs do not serve are not defined.
- * Any kind can be answered MEMORY, DRAINING when the server has stopped, and CANCELLED when the
- * loop dropped it while it waited.  The other errors of each kind are:
+ * Any kind can be answered MEMORY, DRAINING when the server has stopped (calls also UNSURE), and
+ * CANCELLED when the loop dropped it while it waited.  The other errors of each kind are:
  *
  *   submit         the errors of job_submit(); STORE if the first row of an fsync job is not taken
  *   submit_many    none: each outcome has an error of its own, one of submit's

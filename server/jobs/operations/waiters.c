@@ -278,11 +278,25 @@ void waiters_job_goes(struct jobs *jobs, struct job *job)
         }
 }
 
-static void dismiss(struct operation *op)
+/* An attempt has begun, or the next server may find its row. */
+static bool may_be_done(const struct jobs *jobs, const struct job *job)
+{
+    bool kept = job->durable != DURABLE_NONE || job_is(job, JOB_HARDENING);
+    return job->attempt > 0 || (kept && jobs_store(jobs));
+}
+
+/* DRAINING says that nothing was done: clients and fronts ask again then. */
+static void dismiss(const struct jobs *jobs, struct operation *op)
 {
     assert(op->waiting.held && op->waiting.at);
+    bool unsure = op->cls->is_call && may_be_done(jobs, op->waiting.at->job);
     waiters_leave(op);
-    operation_refuse_plain(op, ERGON_E_DRAINING);
+    if (unsure)
+        operation_refuse(op, ERGON_E_UNSURE,
+                         "the server is shutting down: this may have been done, or may go on "
+                         "when it is back");
+    else
+        operation_refuse_plain(op, ERGON_E_DRAINING);
 }
 
 void waiters_server_stops(struct jobs *jobs, bool cancel)
@@ -295,7 +309,7 @@ void waiters_server_stops(struct jobs *jobs, bool cancel)
                 op->waiting.over = true;
                 waiters_due(jobs, op);
             } else if (cancel && op->cls->refused_at_stop) {
-                dismiss(op);
+                dismiss(jobs, op);
             }
         }
 }
@@ -304,5 +318,5 @@ void waiters_dismiss(struct jobs *jobs)
 {
     for (const struct job *job = jobs_table(jobs)->first; job; job = job->all_next)
         while (job->waits)
-            dismiss(job->waits->op);
+            dismiss(jobs, job->waits->op);
 }

@@ -106,10 +106,11 @@ void waiters_history_grew(struct jobs *jobs, struct job *job);
 void waiters_job_goes(struct jobs *jobs, struct job *job);
 
 /* The server stops: long polls are answered with what is known.  `cancel`: operations whose jobs
- * are being cancelled are refused. */
+ * are being cancelled are refused, as by waiters_dismiss(). */
 void waiters_server_stops(struct jobs *jobs, bool cancel);
 
-/* Answers all operations that still wait DRAINING, since no more events will come. */
+/* Answers all operations that still wait, since no more events will come: DRAINING; UNSURE a call
+ * whose job has begun, or may go on under the next server. */
 void waiters_dismiss(struct jobs *jobs);
 
 #endif

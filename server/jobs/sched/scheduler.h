@@ -43,7 +43,7 @@ struct scheduler {
     struct ao *ao;           /* activated when there is work for scheduler_go_on() */
     const struct jobs_settings *settings; /* borrowed; its limits change between two steps */
     bool stopping;                        /* nothing is started any more */
-    bool refuses;                         /* so are new tasks, or their numbers are used up */
+    bool refuses;                         /* new tasks, since their numbers are used up */
     uint8_t gate;                         /* enum start_gate */
     bool acts;                            /* what `may_begin` said in the round of `asked` */
     ao_time asked;
@@ -83,7 +83,7 @@ struct scheduler_options {
     struct tracer *tracer;
 };
 
-/* Why `refuses` is set, unless the server stops: for people; constant. */
+/* Why `refuses` is set: for people; constant. */
 extern const char scheduler_no_numbers[];
 
 /* 0, or -1 without memory; scheduler_fini() is right for both. */

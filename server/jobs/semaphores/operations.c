@@ -121,7 +121,7 @@ static struct semaphore *find_or_make(struct jobs *jobs, struct operation *op)
 {
     const struct semaphore_arguments *a = &op->semaphore;
     struct refusal why;
-    if (jobs->sched.refuses && !jobs->sched.stopping) {
+    if (jobs->sched.refuses) {
         operation_refuse(op, ERGON_E_STORE, "%s", scheduler_no_numbers);
         return NULL;
     }

@@ -721,3 +721,34 @@ STORED_TEST(a_message_that_was_done_takes_its_rows_along)
     }
     stage_balances(w);
 }
+
+/* Handlers are waited for when the server stops, and what they did counts. */
+STORED_TEST(what_a_turn_sends_as_the_server_stops_begins_under_the_next)
+{
+    offer_lasting(w);
+    uint64_t a = begin_lasting(w, "cart/1");
+    sends(w, a, "cart/2", "add");
+    sends(w, a, "", "work");
+    w->source.stop(w->source.arg, false);
+    answer(w, a, "\x01");
+    commit(w);
+    assert_int_equal(world_state(w, a), JOB_DONE);
+    has_state(w, "cart/1", "\x01", 1);
+    assert_false(is_out(w, a + 1));
+    jobs_world_restart(w);
+    offer_lasting(w);
+    commit(w);
+    assert_true(is_out(w, a + 1));
+    assert_non_null(world_job(w, a + 2));
+}
+
+STORED_TEST(a_task_from_outside_is_refused_while_the_server_stops)
+{
+    offer_lasting(w);
+    w->source.stop(w->source.arg, false);
+    struct submitted done;
+    char text[JOB_TEXT_MAX];
+    assert_int_equal(
+        job_submit(w->jobs, &TELL("cart/1", "cart.add"), NULL, &done, text, sizeof text),
+        ERGON_E_DRAINING);
+}

@@ -48,7 +48,29 @@ STOP_TEST(a_call_is_waited_for_until_all_is_cancelled)
     w->stubborn = true;
     stop(w, true);
     assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE); /* its handler has begun */
+    op->submission.specs = NULL;
+}
+
+STOP_TEST(a_call_that_nothing_was_done_for_may_be_repeated)
+{
+    struct operation *op = stage_call(w, &WORK(.delay = AO_S(10)));
+    jobs_world_settle(w);
+    stop(w, true);
+    assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_E_DRAINING);
+    op->submission.specs = NULL;
+}
+
+/* Its row is found by the next server, so a client that repeats the call would have it done twice.
+ */
+STORED_TEST(a_call_that_goes_on_under_the_next_server_is_unsure)
+{
+    struct operation *op = stage_call(w, &WORK(.delay = AO_S(10), .durable = DURABLE_FSYNC));
+    jobs_world_pass(w, AO_MS(5));
+    stop(w, true);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE);
     op->submission.specs = NULL;
 }
 

@@ -191,6 +191,25 @@ ACTOR_TEST(its_supervisor_gets_a_message)
     assert_true(is_stopped(w));
 }
 
+/* What the next server is to know is written before the store stops. */
+STORED_TEST(its_supervisor_gets_a_message_of_what_fails_as_the_server_stops)
+{
+    struct actor_policy policy = POLICY(.supervisor = "ops/main");
+    offer_with(w, policy);
+    static const char *const failed[] = {"ops.failed", NULL};
+    policy.supervisor[0] = 0;
+    offer(w, "ops", &policy, failed);
+    uint64_t id = tell(w);
+    jobs_world_pass(w, AO_MS(5));
+    w->source.stop(w->source.arg, false);
+    fail_it(w, id, "FAILED");
+    jobs_world_restart(w);
+    offer_with(w, POLICY(.supervisor = "ops/main"));
+    offer(w, "ops", &policy, failed);
+    jobs_world_pass(w, AO_MS(5));
+    is_reported(w, "add", "FAILED: it does not work", false);
+}
+
 ACTOR_TEST(one_that_supervises_itself_gets_none)
 {
     static const char *const methods[] = {"cart.add", "cart.failed", NULL};
