@@ -1,10 +1,14 @@
 #include "server/rpc/answer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "proto/encoder.h"
 #include "proto/errors.h"
+
+enum { OWN_TEXT_MAX = 512 /* bytes of a handler's text behind its code */ };
 
 /* For peers of 2013: the result is rewritten, so it is always copied. */
 static void answer_raw(struct connection *c, struct span msgid, struct span result)
@@ -132,10 +136,16 @@ void answer_error(struct connection *c, struct span msgid, enum ergon_error erro
                   struct span text)
 {
     enum ergon_error known = code ? error_find(code) : ERGON_OK; /* of a handler's own code */
-    const struct error_answer what = {.code = known != ERGON_OK ? known : error,
-                                      .name = code ? span_text(code) : span_of(NULL, 0),
-                                      .text = text};
+    struct error_answer what = {.code = known != ERGON_OK ? known : error,
+                                .name = code ? span_text(code) : span_of(NULL, 0),
+                                .text = text};
+    char own[ERROR_NAME_MAX + OWN_TEXT_MAX + sizeof ": "];
 
+    if (known == ERGON_E_DRAINING) {
+        snprintf(own, sizeof own, "%s: %.*s", code, (int)utf8_cut(text, OWN_TEXT_MAX).len,
+                 (const char *)text.at);
+        what = (struct error_answer){.code = error, .text = span_text(own)};
+    }
     conn_send_error(c, msgid, &what);
 }
 

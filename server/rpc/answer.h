@@ -25,7 +25,8 @@ void answer_push(struct connection *c, struct blob *messages);
  * before, cut to fit.  False: the error stays. */
 bool answer_is_unsure(enum ergon_error error, char *text, size_t size);
 
-/* `code` NULL: the error's name.  `text` is cut to fit. */
+/* `code` NULL: the error's name; else it is a handler's own, whose DRAINING goes into the text,
+ * since clients and fronts repeat what the server answers so.  `text` is cut to fit. */
 void answer_error(struct connection *c, struct span msgid, enum ergon_error error, const char *code,
                   struct span text);
 

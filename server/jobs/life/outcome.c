@@ -229,11 +229,14 @@ static void run_again(struct scheduler *s, struct job *job, ao_time after)
     job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_AGAIN);
 }
 
-/* A handler that saw that it is to stop may have left its work undone, whatever it answers. */
+/* A handler that saw that it is to stop may have left its work undone, whatever it answers; so may
+ * one whose own requests were refused for that, and that failed with the code of the refusal. */
 static bool is_interrupted(const struct scheduler *s, const struct attempt_end *r)
 {
-    return s->stopping && (r->cancel_seen || r->outcome->error == ERGON_E_CANCELLED ||
-                           r->outcome->error == ERGON_E_DRAINING);
+    const struct outcome *o = r->outcome;
+    enum ergon_error error = o->code ? error_find(o->code) : o->error;
+    return s->stopping && (r->cancel_seen || error == ERGON_E_CANCELLED ||
+                           error == ERGON_E_DRAINING || error == ERGON_E_UNSURE);
 }
 
 static void failed(struct scheduler *s, struct job *job, const struct outcome *outcome)

@@ -254,7 +254,7 @@ static void await_commit(struct operation *op, struct job *job, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
     if (!waiters_join(op, job)) {
-        fail(outcome, ERGON_E_MEMORY, "it was taken, but its commit is not awaited");
+        fail(outcome, ERGON_E_UNSURE, "it was taken, but its commit is not awaited");
         return;
     }
     struct waiter *w = job->waits; /* the one that joined last is the first */

@@ -82,6 +82,22 @@ static void end_well(struct jobs_world *w, uint64_t id, bool told)
     jobs_world_settle(w);
 }
 
+/* What it asked for itself was refused, since the server stops. */
+STOP_TEST(a_handler_that_fails_by_the_stop_is_run_again)
+{
+    static const char *const codes[] = {"DRAINING", "CANCELLED", "UNSURE", "BROKEN"};
+    uint64_t ids[4];
+    for (int i = 0; i < 4; i++)
+        ids[i] = stage_submit(w);
+    stop(w, false);
+    for (int i = 0; i < 4; i++)
+        world_fail(world_run_of(w, ids[i]), codes[i], "it does not work");
+    jobs_world_settle(w);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(world_state(w, ids[i]), JOB_QUEUED);
+    assert_int_equal(world_state(w, ids[3]), JOB_FAILED);
+}
+
 STOP_TEST(who_was_told_to_stop_is_run_again)
 {
     uint64_t told = stage_submit(w), untold = stage_submit(w);

@@ -88,6 +88,16 @@ RPC_TEST(a_call_that_fails_has_no_traceback)
     says(&caller, "7 failed: 'BAD: no'\n");
 }
 
+/* Clients and the nodes of a cluster repeat what the server itself answers DRAINING. */
+RPC_TEST(a_handler_does_not_say_that_the_server_drains)
+{
+    registered("[['twice'], {'slots': 2}]");
+    stage_ask(&caller, 7, "twice", "[]");
+    says(&peer, "asks 8192: 'twice' []\n");
+    respond(&peer, 8192, "'DRAINING: the server is shutting down'", "nil");
+    says(&caller, "7 failed: 'FAILED: DRAINING: the server is shutting down'\n");
+}
+
 RPC_TEST(no_more_than_its_slots_are_sent)
 {
     registered("[['twice'], {'slots': 2}]");
