@@ -1,7 +1,6 @@
 #include "sim/postgres.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -14,7 +13,7 @@
 #include "sim/system.h"
 #include "sim/trace.h"
 
-enum { PAUSE_MS = 400, OUTAGE_MS = 600, RETRY_MS = 10000 };
+enum { PAUSE_MS = 400, OUTAGE_MS = 600, RETRY_MS = 10000, FILES_MAX = 1024 };
 
 static struct pg *pg;
 static struct {
@@ -49,29 +48,43 @@ static void changed(void *arg)
     sim_wake_all(&pg);
 }
 
-/* A descriptor of the system's, which is written by a fiber of this process. */
-static bool is_readable(int fd)
+/* Descriptors that fibers of this process have written, and that were not read since.  To ask the
+ * system instead took an eighth of the time of a run. */
+static bool written[FILES_MAX];
+
+static bool is_written(int fd)
 {
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    return fd >= 0 && poll(&p, 1, 0) > 0;
+    return fd >= 0 && fd < FILES_MAX && written[fd];
 }
 
 static void wait_for(void *arg, int wake, uint64_t until)
 {
     (void)arg;
     sim_point("poll");
-    if (!is_readable(wake) && until > sim_now())
+    if (!is_written(wake) && until > sim_now())
         sim_wait_for(&pg, until);
 }
 
 int __real_eventfd_write(int fd, eventfd_t value);
 int __wrap_eventfd_write(int fd, eventfd_t value);
+int __real_eventfd_read(int fd, eventfd_t *value);
+int __wrap_eventfd_read(int fd, eventfd_t *value);
 
 int __wrap_eventfd_write(int fd, eventfd_t value)
 {
     int result = __real_eventfd_write(fd, value);
+    require(fd < FILES_MAX, "a descriptor is too large for the simulation");
+    written[fd] = true;
     changed(NULL);
     return result;
+}
+
+int __wrap_eventfd_read(int fd, eventfd_t *value)
+{
+    if (!is_written(fd))
+        return -1; /* it does not block */
+    written[fd] = false;
+    return __real_eventfd_read(fd, value);
 }
 
 /* --- In the place of postgresql.so --- */
