@@ -1,7 +1,9 @@
 /* Submits a million durable tasks, or reminders of as many actors, in batches to a real file, and
  * reads them back.  It prints the rate, the bytes on disk and in memory, and the time of the start.
  *
- *     bench_jobs_recover [--json] [TASKS [FOLDER [delayed | reminders]]] */
+ * Also tasks that wait for their turn, and messages in the mailboxes of 10,000 actors.
+ *
+ *     bench_jobs_recover [--json] [TASKS [FOLDER [delayed | queued | messages | reminders]]] */
 #include <ergon/actor.h>
 #include <ergon/handler.h>
 
@@ -11,12 +13,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "server/jobs/accessors.h"
+#include "server/jobs/core/table.h"
 #include "server/store/store.h"
 #include "tests/bench/jobs/submitter.h"
 #include "tests/bench/support/report.h"
 #include "tests/support/jobs_life.h"
 
-enum { BATCHES = 64 };
+enum { BATCHES = 64, MAILBOXES = 10000 };
+
+static const char *const methods[] = {"work", "room.wakes"};
 
 static void never_run(struct ergon_task *task)
 {
@@ -25,9 +31,9 @@ static void never_run(struct ergon_task *task)
 ERGON_MODULE(bench_module, "bench", "1.0")
 {
     static const struct ergon_handler work = {
-        .size = sizeof work, .kind = ERGON_BLOCKING, .name = "work", .run = never_run};
+        .size = sizeof work, .kind = ERGON_BLOCKING, .name = methods[0], .run = never_run};
     static const struct ergon_handler wakes = {
-        .size = sizeof wakes, .kind = ERGON_BLOCKING, .name = "room.wakes", .run = never_run};
+        .size = sizeof wakes, .kind = ERGON_BLOCKING, .name = methods[1], .run = never_run};
     static const struct ergon_actor room = {
         .size = sizeof room, .type = "room", .methods = &wakes, .count = 1};
     int rc = ergon_register(module, &work);
@@ -44,23 +50,40 @@ static void fill(struct job_spec *spec, uint8_t *params)
 static void fill_task(struct submitter *s, struct job_spec *spec, uint8_t *params)
 {
     fill(spec, params);
-    spec->method = span_text("work");
+    spec->method = span_text(methods[0]);
     spec->durable = DURABLE_FSYNC;
 }
 
+static void fill_queued(struct submitter *s, struct job_spec *spec, uint8_t *params)
+{
+    fill_task(s, spec, params);
+    spec->delay = 0;
+}
+
 /* The name of the actor takes the end of the parameters, which are without it then. */
-static void fill_reminder(struct submitter *s, struct job_spec *spec, uint8_t *params)
+static void fill_message_to(uint64_t number, struct job_spec *spec, uint8_t *params)
 {
     enum { NAME = 14, REST = PARAMS - NAME };
     char name[NAME + 1];
     fill(spec, params);
-    snprintf(name, sizeof name, "room/%09llu", (unsigned long long)s->made);
+    snprintf(name, sizeof name, "room/%09llu", (unsigned long long)number);
     memcpy(params + REST, name, NAME);
     params[1] = REST - 2;
     spec->params = span_of(params, REST);
     spec->actor = span_of(params + REST, NAME);
+    spec->method = span_text(methods[1]);
+}
+
+static void fill_message(struct submitter *s, struct job_spec *spec, uint8_t *params)
+{
+    fill_message_to(s->made % MAILBOXES, spec, params);
+    spec->delay = 0;
+}
+
+static void fill_reminder(struct submitter *s, struct job_spec *spec, uint8_t *params)
+{
+    fill_message_to(s->made, spec, params);
     spec->reminder = span_text("due");
-    spec->method = span_text("room.wakes");
 }
 
 /* --- One life of a server --- */
@@ -76,6 +99,12 @@ static void begin(struct jobs_life *v, const char *path)
     char error[300];
     if (!jobs_life_begin(v, path, ergon_module(), error, sizeof error))
         give_up(error);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        struct job_queue *q = table_queue(jobs_table(v->jobs), span_text(methods[i]));
+        if (!q)
+            give_up("no memory");
+        q->paused = true; /* nothing begins */
+    }
 }
 
 /* --- The measurement --- */
@@ -139,7 +168,10 @@ int main(int argc, char **argv)
     static const struct report_column columns[] = {
         {"k submits/s", 1},    {"refused", 0},         {"bytes on disk", 1}, {"s until ready", 2},
         {"s of processor", 2}, {"bytes in memory", 1}, {"found", 0}};
-    static const struct kind kinds[] = {{"delayed", fill_task}, {"reminders", fill_reminder}};
+    static const struct kind kinds[] = {{"delayed", fill_task},
+                                        {"queued", fill_queued},
+                                        {"messages", fill_message},
+                                        {"reminders", fill_reminder}};
     struct report r;
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
     int at = json ? 2 : 1;
