@@ -1,6 +1,8 @@
 #include "tests/support/jobs_stage.h"
 
+#include "server/jobs/persist/codec.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/notation.h"
 
 static struct jobs_world world;
@@ -89,4 +91,25 @@ void stage_balances(struct jobs_world *w)
     assert_int_equal(c->submitted, w->jobs->table.durable.submitted);
     assert_int_equal(c->done, w->jobs->table.durable.ended[JOB_DONE]);
     assert_int_equal(counter_read(&w->jobs->table.shown_durable), rows_there(&w->store->rows));
+}
+
+struct store_op *stage_hoard_writes(struct jobs_world *w)
+{
+    struct store_op *hoard = NULL, *write;
+    heap_fail_at(1);
+    while ((write = codec_write_new(w->jobs, STORE_SYNC, 0, NULL))) {
+        write->next = hoard;
+        hoard = write;
+    }
+    assert_true(heap_failed());
+    heap_fail_at(0);
+    return hoard;
+}
+
+void stage_give_writes(struct jobs_world *w, struct store_op *hoard)
+{
+    for (struct store_op *next; hoard; hoard = next) {
+        next = hoard->next;
+        codec_write_free(w->jobs, hoard);
+    }
 }

@@ -38,4 +38,9 @@ void stage_holds(const char *text, const char *wanted); /* fails unless the one 
 void stage_says(const struct operation *op, const char *wanted); /* it went well, with that */
 void stage_balances(struct jobs_world *w); /* server.audit says so, and the store knows it */
 
+/* Takes all the cells that writes of the jobs are made in, so that the next write needs memory;
+ * gives them back. */
+struct store_op *stage_hoard_writes(struct jobs_world *w);
+void stage_give_writes(struct jobs_world *w, struct store_op *hoard);
+
 #endif

@@ -233,6 +233,13 @@ static struct cron *find_placed(struct jobs *jobs, struct operation *op)
     return NULL;
 }
 
+/* It is paused, or not, all the same. */
+static void pause_without_memory(struct jobs *jobs, struct operation *op, struct cron *c)
+{
+    cron_set_unsaved(jobs, c);
+    operation_refuse_plain(op, ERGON_E_MEMORY);
+}
+
 static void serve_paused(struct jobs *jobs, struct operation *op, bool paused)
 {
     struct cron *c = find_placed(jobs, op);
@@ -244,7 +251,7 @@ static void serve_paused(struct jobs *jobs, struct operation *op, bool paused)
     if (!is_stored(jobs, c))
         answer_paused(op, c);
     else if (!cron_write_state(jobs, c, returned, op))
-        operation_refuse_plain(op, ERGON_E_MEMORY);
+        pause_without_memory(jobs, op, c);
 }
 
 static void serve_pause(struct jobs *jobs, struct operation *op)

@@ -138,22 +138,6 @@ static void unlink_held(struct semaphore *s, struct hold *h)
     counter_add(&s->jobs->semaphores->shown_held, (uint64_t)-1);
 }
 
-static void link_gone(struct semaphores *all, struct hold *h)
-{
-    h->prev = NULL;
-    h->next = all->gone;
-    if (h->next)
-        h->next->prev = h;
-    all->gone = h;
-}
-
-static void unlink_gone(struct semaphores *all, const struct hold *h)
-{
-    *(h->prev ? &h->prev->next : &all->gone) = h->next;
-    if (h->next)
-        h->next->prev = h->prev;
-}
-
 static void link_holder(struct hold *h, struct holder *holder)
 {
     h->holder = holder;
@@ -288,19 +272,6 @@ void hold_saved(struct jobs *jobs, struct hold *h)
         hold_lose(jobs, h);
 }
 
-bool hold_returned(struct jobs *jobs, struct hold *h)
-{
-    assert(h->writes > 0);
-    h->writes--;
-    if (h->state != HOLD_GONE)
-        return true;
-    if (h->writes == 0) {
-        unlink_gone(jobs->semaphores, h);
-        free(h);
-    }
-    return false;
-}
-
 struct hold *hold_recover(struct jobs *jobs, struct semaphore *s, const struct hold_wish *wish,
                           uint64_t fence)
 {
@@ -370,7 +341,8 @@ void hold_bind(struct jobs *jobs, struct hold *h, struct holder *to)
 
 /* --- Ended --- */
 
-static void forget(struct jobs *jobs, struct hold *h)
+/* False: its row goes later. */
+static bool forget(struct jobs *jobs, struct hold *h, bool has_row)
 {
     struct tenant *t = semaphore_limit(h->semaphore)->key.tenant;
     hash_remove(&jobs->semaphores->secrets, &h->by_secret);
@@ -382,13 +354,10 @@ static void forget(struct jobs *jobs, struct hold *h)
     ao_fini(&h->timer);
     h->state = HOLD_GONE;
     h->semaphore = NULL;
-    if (h->writes == 0)
-        free(h);
-    else
-        link_gone(jobs->semaphores, h);
+    return hold_rows_end(jobs, h, has_row);
 }
 
-void hold_end(struct jobs *jobs, struct hold *h)
+bool hold_end(struct jobs *jobs, struct hold *h)
 {
     struct semaphore *s = h->semaphore;
     bool waits = h->state == HOLD_WAITS;
@@ -400,13 +369,12 @@ void hold_end(struct jobs *jobs, struct hold *h)
         unlink_waiting(s, h);
     else
         unlink_held(s, h);
-    if (!waits && h->durable)
-        hold_rows_remove(jobs, h->fence);
     hold_claim_withdraw(&jobs->sched, &h->claim);
-    forget(jobs, h);
+    bool pushed = forget(jobs, h, !waits && h->durable);
     if (permits > 0)
         hold_claim_put_back(&jobs->sched, semaphore_limit(s), permits);
     semaphore_settle(jobs, s);
+    return pushed;
 }
 
 void hold_lose(struct jobs *jobs, struct hold *h)
@@ -453,16 +421,13 @@ static void drop(struct jobs *jobs, struct hold *h)
 void holds_free(struct jobs *jobs)
 {
     struct semaphore *s;
-    struct hold *h;
     while ((s = jobs->semaphores->first)) {
         semaphore_limit(s)->kept = true; /* until its holds are gone */
         while (s->first || s->waiting)
             drop(jobs, s->first ? s->first : s->waiting);
         semaphore_limit(s)->kept = false;
+        semaphore_rows_abandon(s);
         semaphore_settle(jobs, s);
     }
-    while ((h = jobs->semaphores->gone)) {
-        unlink_gone(jobs->semaphores, h);
-        free(h);
-    }
+    hold_rows_abandon_gone(jobs);
 }

@@ -55,8 +55,10 @@ struct hold {
     ao_time ends;       /* by its time to live; AO_NEVER */
     ao_time lost_until; /* its connection is lost, and this is the end of its grace; AO_NEVER */
     uint32_t writes;    /* of its row, on their way: its memory stays */
-    bool durable;       /* it has a row, or will have */
-    bool is_over;       /* its time has run out: the next step ends it, by a list */
+    bool unsaved;       /* the file does not say what it is: likewise, and it is in a list */
+    LIST_ENTRY(hold) by_unsaved;
+    bool durable; /* it has a row, or will have */
+    bool is_over; /* its time has run out: the next step ends it, by a list */
     uint8_t state;
     struct span who; /* the principal, behind the hold in its memory */
 };
@@ -100,8 +102,6 @@ struct hold *hold_recover(struct jobs *jobs, struct semaphore *s, const struct h
  * or when that is written, it is held, and not before can its time to live take it back. */
 void hold_begin(struct jobs *jobs, struct hold *h);
 void hold_saved(struct jobs *jobs, struct hold *h);
-/* A write of it is back.  False: it is gone, and so is its memory, if that was the last. */
-bool hold_returned(struct jobs *jobs, struct hold *h);
 /* That is held, of this secret at the semaphore of this name; NULL: it was taken back, or never
  * was. */
 struct hold *hold_find(const struct jobs *jobs, struct span tenant, struct span name,
@@ -114,8 +114,9 @@ void hold_renew(struct jobs *jobs, struct hold *h, ao_time ttl);
 /* It belongs to this connection from now on. */
 void hold_bind(struct jobs *jobs, struct hold *h, struct holder *to);
 /* It goes, with its row, and gives back what it has; its semaphore may go with it.  No operation
- * waits for it any more: the caller has taken `op` out. */
-void hold_end(struct jobs *jobs, struct hold *h);
+ * waits for it any more: the caller has taken `op` out.  False without memory: its row goes later.
+ */
+bool hold_end(struct jobs *jobs, struct hold *h);
 
 /* Its connection is lost. */
 void hold_lose(struct jobs *jobs, struct hold *h);

@@ -192,12 +192,10 @@ static void saved(struct jobs *jobs, struct store_op *write)
 {
     struct hold *h = write->owner;
     enum store_error error = write->error;
-    journal_notice(jobs, write);
-    if (!hold_returned(jobs, h))
-        return;
     struct operation *op = h->op;
-    if (!op)
-        return; /* it was renewed: that operation waits for all that was written */
+    journal_notice(jobs, write);
+    if (!hold_rows_returned(jobs, h, write) || !op)
+        return;
     h->op = NULL;
     op->semaphore.waits = NULL;
     op->waiting.held = false;
@@ -206,6 +204,7 @@ static void saved(struct jobs *jobs, struct store_op *write)
         answer_hold(jobs, op, h);
         return;
     }
+    h->durable = error == STORE_UNSURE; /* else it has no row */
     hold_end(jobs, h);
     sync_refuse(op, error);
 }
@@ -222,6 +221,7 @@ static void begin(struct jobs *jobs, struct hold *h)
     h->op = NULL;
     op->semaphore.waits = NULL;
     if (h->durable) {
+        h->durable = false; /* it has no row */
         hold_end(jobs, h);
         operation_refuse_plain(op, ERGON_E_MEMORY);
         return;
@@ -263,11 +263,15 @@ static void answer_dropped(struct jobs *jobs, struct operation *op)
 
 /* --- sem.release, renew, resume --- */
 
-/* What was changed in the file is on disk by then; if it could not be written the answer is STORE,
- * and it is so until a restart. */
-static void answer_when_saved(struct jobs *jobs, struct operation *op, bool durable)
+/* What was changed in the file is on disk by then, if it is `pushed`; what could not be written is
+ * so until a restart, or until it is written. */
+static void answer_when_saved(struct jobs *jobs, struct operation *op, bool durable, bool pushed)
 {
-    if (durable)
+    if (!pushed)
+        operation_refuse(op, ERGON_E_MEMORY,
+                         "it is done, but the server has no memory now to write it down: a restart "
+                         "may forget it");
+    else if (durable)
         sync_answer(jobs, op);
     else
         operation_finish(op);
@@ -285,10 +289,9 @@ static void serve_release(struct jobs *jobs, struct operation *op)
     jobs_worked(jobs, SERVE_WORK);
     if (!h)
         return;
-    bool durable = h->durable;
-    hold_end(jobs, h);
+    bool durable = h->durable, pushed = hold_end(jobs, h);
     answer_true(op);
-    answer_when_saved(jobs, op, durable);
+    answer_when_saved(jobs, op, durable, pushed);
 }
 
 static void answer_fence(struct operation *op, const struct hold *h)
@@ -298,14 +301,14 @@ static void answer_fence(struct operation *op, const struct hold *h)
     pack_key_uint(&op->reply.result, "fence", h->fence);
 }
 
-/* A time to live that began anew does so in the file, too.  Without memory it has begun, and the
- * file says the old one. */
+/* A time to live that began anew does so in the file, too. */
 static void renew(struct jobs *jobs, struct operation *op, struct hold *h, ao_time ttl)
 {
     bool changes = ttl != AO_NEVER || h->ttl != AO_NEVER;
     hold_renew(jobs, h, ttl);
     answer_fence(op, h);
-    answer_when_saved(jobs, op, h->durable && changes && hold_rows_put(jobs, h, saved));
+    bool saves = h->durable && changes;
+    answer_when_saved(jobs, op, saves, !saves || hold_rows_save(jobs, h));
 }
 
 /* To the connection of the operation, if that is of the same principal; false: it was answered. */
@@ -373,29 +376,13 @@ static void serve_revoke(struct jobs *jobs, struct operation *op)
     pack_key_uint(p, "permits", h->claim.want);
     pack_key_uint(p, "fence", h->fence);
     pack_key_bool(p, "connected", h->holder != NULL);
-    hold_end(jobs, h);
-    answer_when_saved(jobs, op, durable);
+    bool pushed = hold_end(jobs, h);
+    answer_when_saved(jobs, op, durable, pushed);
 }
 
 /* --- sem.create, delete --- */
 
-/* Its row says that it stays, and its number of permits.  False without memory. */
-static bool keep(struct jobs *jobs, struct semaphore *s, bool durable)
-{
-    uint64_t row = s->row;
-    s->row =
-        durable && row == 0 ? stamp_next(&jobs->table.last_stamp, table_wall(&jobs->table)) : row;
-    if (durable && !semaphore_rows_put(jobs, s)) {
-        s->row = row;
-        return false;
-    }
-    if (!durable && row > 0 && !semaphore_rows_remove(jobs, s))
-        return false;
-    s->row = durable ? s->row : 0;
-    semaphore_set_durable(s, durable);
-    return true;
-}
-
+/* Its row says that it stays, and its number of permits. */
 static void serve_create(struct jobs *jobs, struct operation *op)
 {
     const struct semaphore_arguments *a = &op->semaphore;
@@ -408,36 +395,31 @@ static void serve_create(struct jobs *jobs, struct operation *op)
     bool had_row = s->row > 0;
     semaphore_limit(s)->kept = true;
     hold_claim_set_max(&jobs->sched, semaphore_limit(s), a->of);
-    if (!keep(jobs, s, durable)) {
-        operation_refuse_plain(op, ERGON_E_MEMORY);
-        return;
-    }
+    semaphore_set_durable(s, durable);
+    bool pushed = semaphore_rows_save(jobs, s);
     pack_init(&op->reply.result);
     pack_map(&op->reply.result, 2);
     pack_key_span(&op->reply.result, "name", a->name);
     pack_key_uint(&op->reply.result, "permits", a->of);
-    answer_when_saved(jobs, op, durable || had_row);
+    answer_when_saved(jobs, op, durable || had_row, pushed);
 }
 
+/* One whose row could not be removed is there until it is, and is deleted anew. */
 static void serve_delete(struct jobs *jobs, struct operation *op)
 {
     jobs_worked(jobs, SERVE_WORK);
     if (!admit(op))
         return;
     struct semaphore *s = semaphore_find(jobs, op->tenant, op->semaphore.name);
-    bool kept = s && semaphore_limit(s)->kept, had_row = kept && s->row > 0;
-    if (had_row && !semaphore_rows_remove(jobs, s)) {
-        operation_refuse_plain(op, ERGON_E_MEMORY);
-        return;
-    }
-    if (kept) {
+    bool had_row = s && s->row > 0, was = had_row || (s && semaphore_limit(s)->kept), pushed = true;
+    if (was) {
         semaphore_limit(s)->kept = false;
-        s->row = 0;
+        pushed = semaphore_rows_save(jobs, s);
         semaphore_settle(jobs, s);
     }
     pack_init(&op->reply.result);
-    pack_bool(&op->reply.result, kept);
-    answer_when_saved(jobs, op, had_row);
+    pack_bool(&op->reply.result, was);
+    answer_when_saved(jobs, op, had_row, pushed);
 }
 
 /* --- The end --- */

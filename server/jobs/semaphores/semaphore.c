@@ -119,9 +119,11 @@ struct semaphore *semaphore_recover(struct jobs *jobs, struct span tenant, struc
 void semaphore_settle(struct jobs *jobs, struct semaphore *s)
 {
     struct tenant *t = semaphore_limit(s)->key.tenant;
-    if (semaphore_limit(s)->kept || s->held_count + s->waiting_count > 0)
+    if (semaphore_limit(s)->kept || s->held_count + s->waiting_count > 0 || s->row > 0 ||
+        s->writes > 0)
         return;
     assert(!s->first && !s->waiting && semaphore_limit(s)->semaphore == s);
+    assert(!s->unsaved); /* the row of such a one may be there */
     assert(t->semaphores > 0);
     unlink_semaphore(jobs->semaphores, s);
     semaphore_limit(s)->semaphore = NULL;

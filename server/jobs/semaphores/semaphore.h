@@ -9,6 +9,7 @@
 
 #include "base/counter.h"
 #include "base/hash_table.h"
+#include "base/list.h"
 #include "server/jobs/core/refusal.h"
 #include "server/jobs/sched/limits.h"
 
@@ -25,8 +26,11 @@ struct semaphore {
     struct hold *first, *last;     /* held, in the order in which they began */
     struct hold *waiting;          /* in no order */
     uint32_t held_count, waiting_count;
-    bool durable; /* what is held of it has rows: rows.h */
-    uint64_t row; /* of one whose limit is kept; 0: it has none */
+    bool durable;    /* what is held of it has rows: rows.h */
+    uint64_t row;    /* its number; until it is known to be in no file; 0: it has none */
+    uint32_t writes; /* of its row, on their way */
+    bool unsaved;    /* the file does not say what it is: it is in the list of such */
+    LIST_ENTRY(semaphore) by_unsaved;
 };
 
 /* All semaphores, with what clients hold of them (holds.h). */
@@ -35,7 +39,9 @@ struct semaphores {
     struct semaphore *first, *last;
     struct semaphore_walk *walks;
     struct hold *over; /* holds whose time is over, by next_over */
-    struct hold *gone; /* holds that have ended while a write still points to them */
+    struct hold *gone; /* holds that have ended, whose rows may still be in the file */
+    LIST_HEAD(, semaphore) unsaved;
+    LIST_HEAD(, hold) unsaved_holds;
     uint32_t count, hold_count;
     uint64_t last_fence; /* that the store ever saw */
     uint64_t suspended;  /* ns that the machine was suspended by the last holds_look() */
@@ -52,7 +58,7 @@ struct semaphore *semaphore_make(struct jobs *jobs, struct span tenant, struct s
 /* The same, of the file, without a look at how many there are.  NULL without memory. */
 struct semaphore *semaphore_recover(struct jobs *jobs, struct span tenant, struct span name,
                                     uint32_t max);
-/* It goes, if it is not kept and has no hold. */
+/* It goes, if it is not kept, and has no hold and no row. */
 void semaphore_settle(struct jobs *jobs, struct semaphore *s);
 static inline struct limit *semaphore_limit(const struct semaphore *s)
 {

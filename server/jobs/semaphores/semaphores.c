@@ -6,6 +6,7 @@
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/semaphores/holds.h"
 #include "server/jobs/semaphores/operations.h"
+#include "server/jobs/semaphores/rows.h"
 #include "server/jobs/persist/codec.h"
 
 /* --- Read back --- */
@@ -138,6 +139,8 @@ const struct subsystem subsystem_semaphores = {.init = init,
                                                .row_tables = sizeof rows / sizeof *rows,
                                                .start = holds_start,
                                                .step = holds_go_on,
+                                               .save = semaphores_save,
+                                               .flush = semaphores_flush,
                                                .follows_wall = holds_follow_wall,
                                                .clock_leapt = clock_leapt,
                                                .clock_watched = holds_look,

@@ -7,6 +7,7 @@
 #include "server/access/rights.h"
 #include "server/jobs/cron/crons.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/notation.h"
 
@@ -634,6 +635,34 @@ STORED_TEST(a_pause_is_written_when_the_store_works_again)
     comes(w, turn(w, &operation_cron_pause), ERGON_E_STORE);
     jobs_world_pass(w, AO_S(5));
     w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    stage_holds(list(w), "'paused': true");
+}
+
+/* The n-th allocation fails, and no write has room without one. */
+static enum ergon_error pause_without_memory(struct jobs_world *w, int64_t n)
+{
+    struct store_op *hoard = stage_hoard_writes(w);
+    struct operation *op = world_operation(w, &operation_cron_pause);
+    op->named.name = span_text("tick");
+    heap_fail_at(n);
+    world_give(w, op);
+    assert_true(heap_failed());
+    heap_fail_at(0);
+    stage_give_writes(w, hoard);
+    jobs_world_pass(w, AO_MS(1));
+    assert_true(world_answered(w, op));
+    return op->reply.error;
+}
+
+STORED_TEST(a_pause_without_memory_is_written_later)
+{
+    int64_t n = 1;
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    while (pause_without_memory(w, n++) == ERGON_OK)
+        comes(w, turn(w, &operation_cron_resume), ERGON_OK);
+    stage_holds(list(w), "'paused': true");
     jobs_world_pass(w, AO_S(2));
     jobs_world_crash(w);
     stage_holds(list(w), "'paused': true");

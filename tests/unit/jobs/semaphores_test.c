@@ -7,6 +7,7 @@
 
 #include "server/jobs/semaphores/holds.h"
 #include "tests/support/cmocka_env.h"
+#include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
 #include "tests/support/jobs_world_lives.h"
 #include "tests/support/notation.h"
@@ -512,6 +513,163 @@ STORED_TEST(a_restart_changes_no_number_of_permits)
     jobs_world_crash(w);
     assert_int_equal(gpu(w)->max, 3);
 }
+
+/* --- What the store does not take is written once it does --- */
+
+static struct operation *semaphore(struct jobs_world *w, const struct operation_class *cls,
+                                   uint8_t durable)
+{
+    struct operation *op = about(w, cls);
+    op->semaphore.of = 3;
+    op->semaphore.durable = durable;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    return op;
+}
+
+STORED_TEST(a_delete_that_fails_is_written_later)
+{
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_DURABLE), ERGON_OK);
+    w->store->error = STORE_FULL;
+    is(w, semaphore(w, &operation_sem_delete, SEMAPHORE_UNSAID), ERGON_E_STORE);
+    is(w, semaphore(w, &operation_sem_delete, SEMAPHORE_UNSAID), ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    assert_null(gpu(w));
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+STORED_TEST(a_delete_that_failed_is_answered_truly_when_it_is_repeated)
+{
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_DURABLE), ERGON_OK);
+    w->store->error = STORE_FULL;
+    is(w, semaphore(w, &operation_sem_delete, SEMAPHORE_UNSAID), ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    is(w, semaphore(w, &operation_sem_delete, SEMAPHORE_UNSAID), ERGON_OK);
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+STORED_TEST(one_that_was_made_again_is_not_deleted_later)
+{
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_DURABLE), ERGON_OK);
+    w->store->error = STORE_FULL;
+    is(w, semaphore(w, &operation_sem_delete, SEMAPHORE_UNSAID), ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_MS(1));
+    struct operation *op = about(w, &operation_sem_create);
+    op->semaphore.of = 4;
+    op->semaphore.durable = SEMAPHORE_FLEETING;
+    world_give(w, op); /* its removal, another, is on its way */
+    is(w, semaphore(w, &operation_sem_delete, SEMAPHORE_UNSAID), ERGON_OK);
+    jobs_world_pass(w, AO_S(2));
+    assert_null(gpu(w));
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_UNSAID), ERGON_OK);
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 3);
+}
+
+STORED_TEST(one_that_is_durable_no_more_is_written_so_later)
+{
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_DURABLE), ERGON_OK);
+    w->store->error = STORE_FULL;
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_FLEETING), ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    assert_int_equal(gpu(w)->max, 3);
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+STORED_TEST(one_whose_row_fails_is_written_later)
+{
+    w->store->error = STORE_FULL;
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_DURABLE), ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_int_equal(gpu(w)->max, 3);
+}
+
+STORED_TEST(a_stop_writes_what_is_left)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1);
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_DURABLE), ERGON_OK);
+    w->store->error = STORE_FULL;
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_E_STORE);
+    is(w, semaphore(w, &operation_sem_delete, SEMAPHORE_UNSAID), ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_restart(w);
+    assert_null(gpu(w));
+}
+
+STORED_TEST(a_release_that_fails_is_written_later)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1), *b = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    w->store->error = STORE_FULL;
+    is(w, on(w, &operation_sem_release, a, NULL), ERGON_E_STORE);
+    is(w, on(w, &operation_sem_release, b, NULL), ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(3));
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+STORED_TEST(a_time_to_live_that_fails_is_written_later)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    w->store->error = STORE_FULL;
+    struct operation *op = about(w, &operation_sem_renew);
+    memcpy(op->semaphore.secret, a->semaphore.secret, HOLD_SECRET);
+    op->semaphore.ttl = AO_S(5);
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    is(w, op, ERGON_E_STORE);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_S(2));
+    jobs_world_crash(w);
+    assert_int_equal(taken(w), 1);
+    jobs_world_pass(w, AO_S(4)); /* of its grace 10 s would be left */
+    assert_null(gpu(w));
+}
+
+/* Each is answered MEMORY, holds, and is written later. */
+static void without_memory(struct jobs_world *w, struct operation *op)
+{
+    struct store_op *hoard = stage_hoard_writes(w);
+    heap_fail_at(1);
+    world_give(w, op);
+    assert_true(heap_failed());
+    heap_fail_at(0);
+    stage_give_writes(w, hoard);
+    is(w, op, ERGON_E_MEMORY);
+    jobs_world_pass(w, AO_S(2));
+}
+
+STORED_TEST(a_release_without_memory_is_written_later)
+{
+    struct operation *conn = connection(w), *a = acquire(w, conn, 1);
+    jobs_world_pass(w, AO_MS(2));
+    struct operation *op = about(w, &operation_sem_release);
+    memcpy(op->semaphore.secret, a->semaphore.secret, HOLD_SECRET);
+    without_memory(w, op);
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+STORED_TEST(a_delete_without_memory_is_written_later)
+{
+    is(w, semaphore(w, &operation_sem_create, SEMAPHORE_DURABLE), ERGON_OK);
+    without_memory(w, about(w, &operation_sem_delete));
+    jobs_world_crash(w);
+    assert_null(gpu(w));
+}
+
+/* --- Numbers of permits --- */
 
 JOBS_TEST(what_was_made_in_memory_keeps_its_number_until_it_is_deleted)
 {
