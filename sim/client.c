@@ -319,10 +319,11 @@ static void put_any(struct client *c)
 /* --- What the answers say --- */
 
 /* Without an answer, or without memory: the server may have had none for the answer, or none to
- * write to the store what it had done. */
+ * write to the store what it had done.  UNSURE says so itself. */
 static bool may_be_done(const struct sim_request *r)
 {
-    return !r->answered || sim_error_is(r, "MEMORY") || sim_error_is(r, "STORE");
+    return !r->answered || sim_error_is(r, "MEMORY") || sim_error_is(r, "STORE") ||
+           sim_error_is(r, "UNSURE");
 }
 
 static void heed(struct client *c, struct sim_request *r)

@@ -25,6 +25,7 @@ struct submission_outcome {
     char *text;             /* of an error; malloc'ed; NULL: the error's meaning */
     uint8_t durable;        /* enum job_durable: that of the job */
     bool duplicate, coalesced;
+    bool numbers;    /* it changed such as have to be on disk before the answer */
     bool hardens;    /* it joined a job, and is answered when that job is as durable as the spec */
     uint32_t before; /* the previous outcome that names the same job, plus 1; 0: none */
 };
@@ -40,7 +41,7 @@ struct submission_arguments {
     struct job_spec spec;                /* room for `specs`, of one */
     uint32_t taken;                      /* the jobs': specs submitted so far, in parts */
     bool joins;   /* the jobs': some spec joined a job and is read again after its commit */
-    bool numbers; /* the jobs': some job changed numbers that must be on disk before the answer */
+    bool numbers; /* the jobs': some job changed `numbers` */
     /* Of actor.call alone: the job whose turn calls, and the number of its attempt; 0: none does.
      */
     uint64_t caller;

@@ -71,26 +71,31 @@ struct operation_class {
     void (*cancel_saved)(struct jobs *jobs, struct operation *op, struct job *job,
                          enum store_error error);
     void (*history_grew)(struct jobs *jobs, struct operation *op, struct job *job);
+
+    /* --- For kinds that wait for the disk (sync.h) --- */
+    /* Answers it: it is in effect, but that could not be written.  NULL: STORE, which clients
+     * repeat.
+     */
+    void (*unwritten)(struct jobs *jobs, struct operation *op, enum store_error error);
 };
 
 /* The kinds, one for each method; those of methods that the jobs do not serve are not defined.
  * Any kind can be answered MEMORY, DRAINING when the server has stopped (calls also UNSURE), and
  * CANCELLED when the loop dropped it while it waited.  The other errors of each kind are:
  *
- *   submit         the errors of job_submit(); STORE if the first row of an fsync job is not taken
+ *   submit         the errors of job_submit(); STORE if the first row of an fsync job is not taken;
+ *                  UNSURE: there is a job, but numbers that it changed could not be written
  *   submit_many    none: each outcome has an error of its own, one of submit's
  *   call           the errors of submit; the errors of the job: CANCELLED, DEADLINE, FAILED with
  *                  the handler's own code; TOO_LARGE if the result was not kept
  *   get, wait, watch, explain, queue_explain
  *                  NOT_FOUND
  *   cancel         NOT_FOUND; STORE: the job is cancelled, but that could not be written
- *   retry          NOT_FOUND; BAD_PARAMS: the job is open, or done; STORE
- *   forget         NOT_FOUND; BAD_PARAMS: the job is open; BUSY: an abandoned attempt has not
- *                  returned yet, or the job's last change is being written; STORE
- *   change         NOT_FOUND; BAD_PARAMS: the job does not wait; STORE
- *   run_now        NOT_FOUND; BAD_PARAMS: the job has ended; STORE
- *   cancel_matching, retry_matching, forget_matching
- *                  STORE
+ *   retry          NOT_FOUND; BAD_PARAMS: the job is open, or done; STORE; UNSURE: it is queued,
+ * but that could not be written forget         NOT_FOUND; BAD_PARAMS: the job is open; BUSY: an
+ * abandoned attempt has not returned yet, or the job's last change is being written; STORE change
+ * NOT_FOUND; BAD_PARAMS: the job does not wait; STORE run_now        NOT_FOUND; BAD_PARAMS: the job
+ * has ended; STORE cancel_matching, forget_matching STORE retry_matching STORE, UNSURE, as of retry
  *   queue_pause, queue_resume, queue_drain
  *                  NOT_FOUND; STORE: the change is in effect, but a restart forgets it
  *   cron_put       BAD_PARAMS, TOO_LARGE, BUSY (too many crons), STORE: an existing cron of this

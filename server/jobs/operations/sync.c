@@ -27,23 +27,30 @@ void sync_refuse(struct operation *op, enum store_error error)
     operation_refuse(op, sync_error(error), "%s", store_error_text(error));
 }
 
-static void refuse(struct operation *op, enum store_error error)
+void sync_refuse_unwritten(struct operation *op, enum ergon_error as, enum store_error error)
 {
     operation_refuse(
-        op, sync_error(error),
-        "the change is in effect, but until it can be written, a restart forgets it: %s",
+        op, as, "the change is in effect, but until it can be written, a restart forgets it: %s",
         store_error_text(error));
 }
 
-static void answer(const struct jobs *jobs, struct operation *op)
+static void refuse(struct jobs *jobs, struct operation *op, enum store_error error)
+{
+    if (op->cls->unwritten)
+        op->cls->unwritten(jobs, op, error);
+    else
+        sync_refuse_unwritten(op, sync_error(error), error);
+}
+
+static void answer(struct jobs *jobs, struct operation *op)
 {
     enum store_error now = jobs_journal(jobs)->error;
     if (jobs_journal(jobs)->failures == op->sync.failures)
         operation_finish(op);
     else if (jobs_journal(jobs)->unsure != op->sync.unsure)
-        refuse(op, STORE_UNSURE); /* whatever came behind it */
+        refuse(jobs, op, STORE_UNSURE); /* whatever came behind it */
     else
-        refuse(op, now != STORE_OK ? now : STORE_IO);
+        refuse(jobs, op, now != STORE_OK ? now : STORE_IO);
 }
 
 static void back(struct jobs *jobs, struct store_op *write);
@@ -63,7 +70,7 @@ static void begin_round(struct jobs *jobs)
     }
     for (struct operation *op = sync->next; op; op = next) {
         next = op->next;
-        refuse(op, STORE_MEMORY);
+        refuse(jobs, op, STORE_MEMORY);
     }
     sync->next = NULL;
 }

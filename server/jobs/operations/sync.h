@@ -43,9 +43,12 @@ enum ergon_error sync_error(enum store_error error);
 void sync_refuse(struct operation *op, enum store_error error); /* with its text */
 
 /* Answers with the reply that was filled in, when everything that has changed by the end of this
- * piece of work is on disk; without a store at once.  If it cannot be written, the answer is STORE:
- * the change is in effect, and is written later. */
+ * piece of work is on disk; without a store at once.  If it cannot be written, it is in effect,
+ * and is written later: then its class says the answer (`unwritten`). */
 void sync_answer(struct jobs *jobs, struct operation *op);
+
+/* Such an answer, with this error, and a text that says so. */
+void sync_refuse_unwritten(struct operation *op, enum ergon_error as, enum store_error error);
 
 /* Answers all operations that still wait DRAINING, since the store has stopped. */
 void sync_stop(struct jobs *jobs);

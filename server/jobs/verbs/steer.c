@@ -120,8 +120,15 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
         operation_finish(op);
 }
 
-const struct operation_class operation_task_retry = {.method = method_task_retry,
-                                                     .serve = serve_retry};
+/* A retry that is repeated might queue it once more: STORE would invite to that. */
+static void retry_unwritten(struct jobs *jobs, struct operation *op, enum store_error error)
+{
+    (void)jobs;
+    sync_refuse_unwritten(op, ERGON_E_UNSURE, error);
+}
+
+const struct operation_class operation_task_retry = {
+    .method = method_task_retry, .serve = serve_retry, .unwritten = retry_unwritten};
 
 /* --- task.forget --- */
 
@@ -489,7 +496,7 @@ static void serve_forget_matching(struct jobs *jobs, struct operation *op)
 
 const struct operation_class operation_task_cancel_matching = {.method = method_task_cancel,
                                                                .serve = serve_cancel_matching};
-const struct operation_class operation_task_retry_matching = {.method = method_task_retry,
-                                                              .serve = serve_retry_matching};
+const struct operation_class operation_task_retry_matching = {
+    .method = method_task_retry, .serve = serve_retry_matching, .unwritten = retry_unwritten};
 const struct operation_class operation_task_forget_matching = {.method = method_task_forget,
                                                                .serve = serve_forget_matching};

@@ -97,6 +97,7 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
                                            .durable = done.job->durable,
                                            .duplicate = done.duplicate,
                                            .coalesced = done.coalesced,
+                                           .numbers = done.numbers,
                                            .hardens = done.hardens};
     op->submission.numbers |= done.numbers;
     if (tracepoint_watched(submit))
@@ -242,6 +243,28 @@ static void answer(struct jobs *jobs, struct operation *op)
         answer_one(jobs, op);
 }
 
+/* The job is there all the same: so nobody is to submit it again. */
+static void fail_numbers(struct submission_outcome *outcome, enum store_error error)
+{
+    char id[ID_TEXT_SIZE], text[JOB_TEXT_MAX];
+    snprintf(text, sizeof text,
+             "task %s was submitted, but until the numbers of its limit or rate can be written, a "
+             "restart forgets them: %s",
+             id_text(outcome->id, id), store_error_text(error));
+    fail(outcome, ERGON_E_UNSURE, text);
+}
+
+static void numbers_unwritten(struct jobs *jobs, struct operation *op, enum store_error error)
+{
+    struct submission_arguments *s = &op->submission;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->outcomes[i].numbers && s->outcomes[i].error == ERGON_OK)
+            fail_numbers(&s->outcomes[i], error);
+    s->numbers = false;
+    pack_fini(&op->reply.result);
+    answer(jobs, op);
+}
+
 /* --- task.submit, task.submit_many: the commit --- */
 
 static bool waits_for_commit(const struct operation *op, uint32_t i, const struct job *job)
@@ -320,7 +343,8 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
 #define SUBMITS(name)                                                                              \
     {                                                                                              \
         .method = (name), .is_submission = true, .serve_part = serve_part,                         \
-        .fini = submission_fini, .dropped = waiters_drop, .job_saved = job_saved                   \
+        .fini = submission_fini, .dropped = waiters_drop, .job_saved = job_saved,                  \
+        .unwritten = numbers_unwritten                                                             \
     }
 const struct operation_class operation_task_submit = SUBMITS(method_task_submit);
 const struct operation_class operation_actor_tell = SUBMITS(method_actor_tell);

@@ -366,8 +366,8 @@ STORED_TEST(numbers_are_written_when_the_store_works_again)
     w->store->error = STORE_FULL;
     world_give(w, op);
     jobs_world_pass(w, AO_MS(5));
-    assert_int_equal(op->reply.error, ERGON_E_STORE);
-    stage_holds(op->reply.text, "the change is in effect");
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE); /* whoever repeated it would have two */
+    stage_holds(op->reply.text, "was submitted, but until the numbers");
     expect_numbers(w, id, 2);
     w->store->error = STORE_OK;
     jobs_world_pass(w, AO_S(5));
@@ -386,6 +386,42 @@ STORED_TEST(numbers_that_may_be_written_are_unsure)
     w->store->error = STORE_UNSURE;
     world_give(w, op);
     jobs_world_pass(w, AO_MS(5));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE);
+}
+
+/* The store fails when the rows of tasks are on disk, and numbers of one are to follow. */
+STORED_TEST(numbers_that_are_not_written_hide_no_other_task)
+{
+    char text[512];
+    answered(w, NUMBERED(FSYNC, 5));
+    struct job_spec specs[] = {WORK(.durable = DURABLE_FSYNC, .delay = AO_S(100)),
+                               NUMBERED(NONE, 2)};
+    struct operation *op = world_operation(w, &operation_task_submit_many);
+    op->submission.specs = specs;
+    op->submission.count = 2;
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(1));
+    assert_false(world_answered(w, op));
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_MS(5));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+    notation_show(operation_result(op), text, sizeof text);
+    stage_holds(text, "'state': 'delayed', 'durable': 'fsync'");
+    stage_holds(text, "{'error': 'UNSURE: task ");
+}
+
+STORED_TEST(a_stop_says_that_a_submission_was_made)
+{
+    answered(w, NUMBERED(FSYNC, 5));
+    struct job_spec spec = NUMBERED(NONE, 2);
+    struct operation *op = world_operation(w, &operation_task_submit);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    world_give(w, op);
+    jobs_stop(w->jobs);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, op));
     assert_int_equal(op->reply.error, ERGON_E_UNSURE);
 }
 

@@ -299,6 +299,45 @@ STORED_TEST(a_store_that_fails_is_said)
     stage_balances(w);
 }
 
+static uint64_t submit_one_that_failed(struct jobs_world *w)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .keep = AO_S(100)));
+    jobs_world_pass(w, AO_MS(10));
+    world_fail(world_run_of(w, id), "ODD", "text");
+    jobs_world_pass(w, AO_MS(10));
+    assert_int_equal(world_state(w, id), JOB_FAILED);
+    return id;
+}
+
+/* STORE would say that it may be repeated, and then it might be queued twice. */
+STORED_TEST(a_retry_that_cannot_be_written_is_not_repeated)
+{
+    uint64_t id = submit_one_that_failed(w);
+    submit_one_that_failed(w);
+    struct operation *op = world_about(w, &operation_task_retry, id);
+    struct operation *all = world_operation(w, &operation_task_retry_matching);
+    all->sweep.filter = (struct task_filter){.state = JOB_FAILED};
+    world_give(w, op);
+    world_give(w, all);
+    w->store->error = STORE_FULL;
+    jobs_world_pass(w, AO_MS(5));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE);
+    stage_holds(op->reply.text, "the change is in effect");
+    assert_true(world_answered(w, all));
+    assert_int_equal(all->reply.error, ERGON_E_UNSURE);
+}
+
+STORED_TEST(a_stop_says_that_a_retry_was_made)
+{
+    struct operation *op = world_about(w, &operation_task_retry, submit_one_that_failed(w));
+    world_give(w, op);
+    jobs_stop(w->jobs);
+    jobs_world_settle(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_UNSURE);
+}
+
 JOBS_TEST(a_server_that_ends_answers_it)
 {
     submit_some(w, 3, &WORK(.delay = AO_S(100)));
