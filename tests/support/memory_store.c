@@ -135,6 +135,8 @@ static void apply_one(struct store *s, struct store_op *op)
         s->lost_reads--;
         op->error = STORE_AWAY;
     }
+    if (op->error == STORE_OK && op->kind == STORE_CHANGE && s->refuses_changes)
+        op->error = STORE_REFUSED;
     if (op->error == STORE_OK && op->kind == STORE_GROUP)
         op->error = outcome_of_group(s, op);
     if (op->error == STORE_OK && promises && op->task.durable >= DURABLE_FSYNC &&

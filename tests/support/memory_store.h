@@ -21,6 +21,7 @@ struct store {
     enum store_error error; /* of commits from now on */
     bool refuses_groups;    /* likewise: STORE_REFUSED */
     bool refuses_one;       /* the next group, and no other */
+    bool refuses_changes;   /* of tasks: STORE_REFUSED */
     bool lost_group;        /* of the commit under way: a group failed */
     uint64_t given, taken, group_failed; /* operations; until the last commit in which one did */
     enum store_level level;              /* likewise */

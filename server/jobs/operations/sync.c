@@ -42,11 +42,23 @@ static void refuse(struct jobs *jobs, struct operation *op, enum store_error err
         sync_refuse_unwritten(op, sync_error(error), error);
 }
 
+/* Its own row was not taken, by a store that takes others: that of its change is written later, or
+ * never.  NULL: it is on disk, or was forgotten meanwhile. */
+static const struct job *job_unwritten(struct jobs *jobs, const struct operation *op)
+{
+    const struct job *job = op->sync.job ? table_find(jobs_table(jobs), op->sync.job) : NULL;
+    bool written = !job || (!job_is(job, JOB_UNSAVED) && durable_is_awaited(job->durable));
+    return written ? NULL : job;
+}
+
 static void answer(struct jobs *jobs, struct operation *op)
 {
     enum store_error now = jobs_journal(jobs)->error;
-    if (jobs_journal(jobs)->failures == op->sync.failures)
+    const struct job *job = job_unwritten(jobs, op);
+    if (jobs_journal(jobs)->failures == op->sync.failures && !job)
         operation_finish(op);
+    else if (jobs_journal(jobs)->failures == op->sync.failures)
+        refuse(jobs, op, (enum store_error)job->save_error);
     else if (jobs_journal(jobs)->unsure != op->sync.unsure)
         refuse(jobs, op, STORE_UNSURE); /* whatever came behind it */
     else
@@ -101,7 +113,7 @@ static void back(struct jobs *jobs, struct store_op *write)
         begin_round(jobs);
 }
 
-void sync_answer(struct jobs *jobs, struct operation *op)
+static void wait_for(struct jobs *jobs, struct operation *op, uint64_t job)
 {
     struct sync *sync = jobs_sync(jobs);
     assert(!op->waiting.held); /* a drop does not find it: it comes back with its round */
@@ -111,10 +123,21 @@ void sync_answer(struct jobs *jobs, struct operation *op)
     }
     op->sync = (struct sync_wait){.rounds = ROUNDS,
                                   .failures = jobs_journal(jobs)->failures,
-                                  .unsure = jobs_journal(jobs)->unsure};
+                                  .unsure = jobs_journal(jobs)->unsure,
+                                  .job = job};
     push(&sync->next, op);
     if (!sync->under_way)
         begin_round(jobs);
+}
+
+void sync_answer(struct jobs *jobs, struct operation *op)
+{
+    wait_for(jobs, op, 0);
+}
+
+void sync_answer_job(struct jobs *jobs, struct operation *op, const struct job *job)
+{
+    wait_for(jobs, op, job->id);
 }
 
 static void dismiss(struct operation *op)

@@ -15,6 +15,7 @@
 #include "proto/errors.h"
 #include "server/store/store.h"
 
+struct job;
 struct jobs;
 struct operation;
 
@@ -23,6 +24,7 @@ struct sync_wait {
     uint8_t rounds;    /* that it still waits for */
     uint64_t failures; /* of the journal, when it began to wait */
     uint64_t unsure;   /* likewise */
+    uint64_t job;      /* the id of the job whose row has to be on disk; 0: of any */
 };
 
 /* All operations that wait for the disk; begins zeroed. */
@@ -46,6 +48,8 @@ void sync_refuse(struct operation *op, enum store_error error); /* with its text
  * piece of work is on disk; without a store at once.  If it cannot be written, it is in effect,
  * and is written later: then its class says the answer (`unwritten`). */
 void sync_answer(struct jobs *jobs, struct operation *op);
+/* Likewise, of a change of this job alone, which waits for the disk: its row may fail by itself. */
+void sync_answer_job(struct jobs *jobs, struct operation *op, const struct job *job);
 
 /* Such an answer, with this error, and a text that says so. */
 void sync_refuse_unwritten(struct operation *op, enum ergon_error as, enum store_error error);

@@ -115,7 +115,7 @@ static void serve_retry(struct jobs *jobs, struct operation *op)
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_str(p, "state", job_state_names[job->state]);
     if (durable_is_awaited(job->durable))
-        sync_answer(jobs, op);
+        sync_answer_job(jobs, op, job);
     else
         operation_finish(op);
 }
@@ -200,7 +200,7 @@ static void answer_change(struct jobs *jobs, struct operation *op, const struct 
     pack_key_uint(p, "priority", job->priority);
     view_ms(p, "due", timed ? table_wall_of(jobs_table(jobs), job->due) : 0);
     if (changed && durable_is_awaited(job->durable))
-        sync_answer(jobs, op);
+        sync_answer_job(jobs, op, job);
     else
         operation_finish(op);
 }

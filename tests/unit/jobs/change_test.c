@@ -298,3 +298,45 @@ STORED_TEST(a_change_waits_for_a_store_that_fails)
     assert_int_equal(world_job(w, id)->priority, 9);
     stage_balances(w);
 }
+
+/* --- The row of one task fails, and the store takes others --- */
+
+/* It joins a submission that is to be replicated, and is not: its next write comes later. */
+JOBS_TEST(a_change_that_waits_for_a_retry_is_not_answered_as_written, .stored = true,
+          .replicates = true)
+{
+    struct job_spec spec = WORK(.key = span_text("k"), .durable = DURABLE_FSYNC, .delay = AO_S(60));
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_pass(w, AO_S(1));
+    struct operation *joins = world_operation(w, &operation_task_submit);
+    spec.durable = DURABLE_REPLICATED;
+    joins->submission.specs = &spec;
+    joins->submission.count = 1;
+    w->store->level = STORE_LEVEL_FSYNC;
+    world_give(w, joins);
+    jobs_world_pass(w, AO_MS(3));
+    assert_int_equal(joins->reply.error, ERGON_E_STORE);
+    struct operation *op = set_priority(w, id, 9);
+    jobs_world_pass(w, AO_MS(5));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    stage_holds(op->reply.text, "the change is in effect");
+    jobs_world_pass(w, AO_S(2));
+    op = set_priority(w, id, 8);
+    jobs_world_pass(w, AO_MS(5));
+    stage_says(op, "'priority': 8");
+    jobs_world_crash(w);
+    assert_int_equal(world_job(w, id)->priority, 8);
+}
+
+STORED_TEST(a_change_that_is_refused_for_good_is_not_answered_as_written)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .delay = AO_S(60)));
+    jobs_world_pass(w, AO_S(1));
+    w->store->refuses_changes = true;
+    struct operation *op = set_priority(w, id, 9);
+    jobs_world_pass(w, AO_MS(5));
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    assert_int_equal(world_job(w, id)->durable, DURABLE_NONE);
+}
