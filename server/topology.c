@@ -543,6 +543,8 @@ void topology_drain(struct topology *t, void (*drained)(void *arg), void *arg)
         cluster_leave(membership_cluster(t->membership));
     net_drain(t->acceptor, drained, arg);
     if (t->fronts)
+        fronts_drain(t->fronts);
+    if (t->fronts)
         fronts_on_drained(t->fronts, drained, arg);
     tasks_drain_jobs(t->tasks, t->fronts ? fronts_tasks_drained : drained,
                      t->fronts ? t->fronts : arg);

@@ -60,6 +60,32 @@ static void look_at_place(struct forward *f)
     }
 }
 
+/* --- The server drains --- */
+
+/* The end of its connection says it to the owner. */
+static void drain(struct front *r)
+{
+    struct pending *e, *next;
+
+    for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
+        next = TAILQ_NEXT(e, next);
+        if (passing_only_waits((enum passing)e->passing, e->polls))
+            front_answer(r, e, ERGON_E_DRAINING, error_meaning(ERGON_E_DRAINING));
+    }
+}
+
+static void drain_all(struct forward *f)
+{
+    struct front *r;
+
+    if (!atomic_load_explicit(&f->rpc->shared->draining, memory_order_relaxed))
+        return;
+    LIST_FOREACH(r, &f->fronts, link)
+    drain(r);
+}
+
+/* --- The clock --- */
+
 static enum ao_verdict clock_step(struct ao *self)
 {
     struct forward *f = ao_of(self, struct forward, clock);
@@ -67,6 +93,7 @@ static enum ao_verdict clock_step(struct ao *self)
     uint64_t waiting = 0;
 
     look_at_place(f);
+    drain_all(f);
     for (r = TAILQ_FIRST(&f->waiting); r; r = next) {
         next = TAILQ_NEXT(r, turn);
         look_at(r);
@@ -111,10 +138,10 @@ struct forward *forward_new(const struct forward_options *options, char *error, 
     if (options->first_identity > 0)
         f->next_identity = options->first_identity;
     ao_init(&f->clock, &clock_class, f->activator);
-    struct ao_handle *handle = ao_handle_new(&f->clock);
-    bool good = handle != NULL;
+    f->handle = ao_handle_new(&f->clock);
+    bool good = f->handle != NULL;
     if (good)
-        owner_finder_tell(options->finder, handle);
+        owner_finder_tell(options->finder, ao_handle_ref(f->handle));
     if (good && options->tls && options->tls->cert)
         good = (tls = open_tls(f, error, size)) != NULL;
     if (good && outgoing_loop_init(&f->sessions, f->activator, options->poller, &f->limits, tls)) {
@@ -140,6 +167,11 @@ bool forward_reload(struct forward *f, char *error, size_t size)
     return tls != NULL;
 }
 
+void forward_drain(struct forward *f)
+{
+    ao_post(f->handle, AO_POST_MESSAGE);
+}
+
 void forward_free(struct forward *f)
 {
     struct front *r;
@@ -154,6 +186,7 @@ void forward_free(struct forward *f)
     tls_loop_free(f->tls);
     if (ao_state(&f->clock) != AO_STATE_INACTIVE)
         ao_deactivate(&f->clock);
+    ao_handle_unref(f->handle);
     ao_fini(&f->clock);
     free(f);
 }

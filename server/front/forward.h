@@ -49,6 +49,9 @@ struct forward *forward_new(const struct forward_options *options, char *error, 
 /* Reads the TLS files again, for sessions that begin from now on.  False with a text: the old ones
  * stay.  Any thread, one call at a time. */
 bool forward_reload(struct forward *f, char *error, size_t size);
+/* The server drains (struct rpc_shared): requests that only read and wait are answered DRAINING, as
+ * the owner answers its own.  Any thread. */
+void forward_drain(struct forward *f);
 /* After the loop's connections are freed; NULL is fine. */
 void forward_free(struct forward *f);
 

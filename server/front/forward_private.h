@@ -21,7 +21,8 @@ struct forward {
     struct forward_options options;
     struct rpc_loop *rpc;
     struct activator *activator;
-    struct ao clock; /* notified of changes; ends requests that wait too long */
+    struct ao clock;          /* notified of changes; ends requests that wait too long */
+    struct ao_handle *handle; /* of the clock */
     struct outgoing_loop sessions;
     struct scan_limits limits; /* of the owner's messages */
     struct tls_loop *tls;

@@ -117,6 +117,12 @@ void fronts_stop(struct fronts *f)
     owner_finder_stop(f->finder);
 }
 
+void fronts_drain(struct fronts *f)
+{
+    for (uint32_t i = 0; i < f->count; i++)
+        forward_drain(f->at[i]);
+}
+
 void fronts_on_drained(struct fronts *f, void (*drained)(void *arg), void *arg)
 {
     f->drained = drained;

@@ -36,6 +36,8 @@ const char *fronts_url(const struct fronts *f);
  * loops run.  0, or -1 with a text. */
 int fronts_start(struct fronts *f, char *error, size_t size);
 void fronts_stop(struct fronts *f); /* NULL is fine */
+/* The server drains: forward_drain() of each loop.  Any thread. */
+void fronts_drain(struct fronts *f);
 /* Any thread, before tasks_drain_jobs() is called with fronts_tasks_drained() and `f`: `drained` is
  * called once no attempt runs, and the owner has the answers of those that it gave this node. */
 void fronts_on_drained(struct fronts *f, void (*drained)(void *arg), void *arg);

@@ -25,6 +25,11 @@ enum passing {
 enum passing passing_of(enum ergon_method method);
 /* Does it wait for as long as its client wants? */
 bool passing_is_poll(enum ergon_method method);
+/* A poll that changes nothing, and leaves nothing at the owner. */
+static inline bool passing_only_waits(enum passing passing, bool polls)
+{
+    return polls && (passing == PASS_READ || passing == PASS_PUSHED);
+}
 /* Do the parameters of task.submit or task.call name a key?  Do those of task.watch ask for pushes?
  * False when in doubt. */
 bool passing_has_key(struct span params);

@@ -101,8 +101,14 @@ static bool is_kept_here(const struct forward *f, const struct rpc_request *rq)
 }
 
 /* False: it was refused, or is handed over again when the connection has room for it. */
-static bool may_pass(const struct forward *f, struct rpc_request *rq, bool polls)
+static bool may_pass(const struct forward *f, struct rpc_request *rq, enum passing passing,
+                     bool polls)
 {
+    if (passing_only_waits(passing, polls) &&
+        atomic_load_explicit(&rq->loop->shared->draining, memory_order_relaxed)) {
+        rpc_refuse(rq, ERGON_E_DRAINING, "%s", error_meaning(ERGON_E_DRAINING));
+        return false;
+    }
     if (is_kept_here(f, rq)) {
         rpc_refuse(rq, ERGON_E_DENIED,
                    "calls of users of this machine are not passed to another node (cluster.unix)");
@@ -125,7 +131,7 @@ static void pass(struct forward *f, struct rpc_request *rq, const struct envelop
     enum passing passing = passing_for(rq, own, &method);
     bool polls = own && passing_is_poll(method);
 
-    if (!may_pass(f, rq, polls))
+    if (!may_pass(f, rq, passing, polls))
         return;
     if (!r)
         r = front_new(f, rq->conn);

@@ -276,6 +276,18 @@ class Front(Nodes):
                 cursor = {"cursor": page["next"]} if page["next"] else None
         return sorted(found)
 
+    def test_front_stops(self):
+        """A poll that the owner answers in an hour delays no stop, and is answered."""
+        client = self.b.connect()
+        task = client.call("task.submit", "hash", ["sha256", b"x"], {"delay": "1h"})["id"]
+        waits = client.send("task.wait", task, {"timeout": "1h"})
+        self.assertEqual(client.call("task.get", task)["state"], "delayed")  # so the owner has both
+        self.b.signal(harness.signal.SIGTERM)
+        with self.assertRaises(RemoteError) as caught:
+            client.result(waits)
+        self.assertEqual(caught.exception.code, "DRAINING")
+        client.close()
+
     def test_no_owner(self):
         """b may not own: requests wait until patience ends."""
         c = self.start("c", "--cluster-weight", "0", "--cluster-patience", "1s")

@@ -409,6 +409,40 @@ FRONT_TEST(a_watch_with_pushes_ends_with_the_owner)
     assert_true(peer.shut);
 }
 
+static void drain(void)
+{
+    atomic_store(&stage.rpc.shared->draining, true);
+    forward_drain(front);
+}
+
+/* What the owner says later of a poll that was answered is nobody's answer. */
+FRONT_TEST(a_drain_answers_what_only_reads_and_waits)
+{
+    open_session("task.wait", "['t1']");
+    stage_ask(&peer, 2, "task.call", "['m', []]");
+    stage_ask(&peer, 3, "sem.acquire", "['s']");
+    stage_ask(&peer, 4, "task.watch", "['t1', {'push': true}]");
+    owner_was_asked();
+    drain();
+    expect_said("1 failed: 'DRAINING: the server is shutting down'\n"
+                "4 failed: 'DRAINING: the server is shutting down'\n");
+    assert_int_equal(conn_polls(stage.conn), 1);
+    owner_answers(1, "nil", "[]");
+    owner_answers(2, "nil", "7");
+    expect_said("2: 7\n");
+}
+
+FRONT_TEST(a_poll_that_is_read_in_a_drain_does_not_delay_it)
+{
+    open_session("task.get", "['t1']");
+    owner_was_asked();
+    drain();
+    stage_ask(&peer, 2, "event.wait", "['e']");
+    expect_said("2 failed: 'DRAINING: the server is shutting down'\n");
+    owner_answers(1, "nil", "{'state': 'done'}");
+    expect_said("1: {'state': 'done'}\n");
+}
+
 FRONT_TEST(without_an_owner_requests_wait_until_patience_ends)
 {
     owns(CLUSTER_FRONT, "", 1);
