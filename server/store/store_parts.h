@@ -89,8 +89,8 @@ struct store {
     struct store_op *alone;    /* no part of a batch: it waits for those before it */
     struct store_op *next;     /* taken, and before all in `in` */
     bool told;                 /* a load came back to say why the engine is away */
-    uint64_t given, failed;    /* operations that went back, until the last batch that failed */
-    uint64_t group_failed;     /* likewise, or in which a group did */
+    uint64_t given, failed;    /* operations that went back, and those with the last failure */
+    uint64_t group_failed;     /* likewise, of a group */
     struct store_state state;  /* as the driver said last */
     enum store_error reported; /* to the log: the last trouble, until it has worked for a while */
     ao_time steady_at;         /* when the log says that it works; AO_NEVER: it does not */

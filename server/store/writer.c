@@ -149,24 +149,24 @@ static void fail_all(const struct store_batch *b)
         store_op_end(b->ops[n], b->error);
 }
 
-static bool lost_group(const struct store_batch *b)
+/* A driver may fail operations of a batch that has worked: the others are committed. */
+static void note_failure(struct store *s, const struct store_op *op)
 {
-    for (uint32_t n = 0; n < b->count; n++)
-        if (b->ops[n]->kind == STORE_GROUP && b->ops[n]->error != STORE_OK)
-            return true;
-    return false;
+    if (op->error == STORE_OK)
+        return;
+    s->failed = s->given;
+    if (op->kind == STORE_GROUP)
+        s->group_failed = s->given;
 }
 
 static void give_back(struct store *s, const struct store_batch *b)
 {
     fail_all(b);
     s->given += b->count;
-    if (b->error != STORE_OK)
-        s->failed = s->given;
-    if (b->error != STORE_OK || lost_group(b))
-        s->group_failed = s->given;
-    for (uint32_t n = 0; n < b->count; n++)
+    for (uint32_t n = 0; n < b->count; n++) {
+        note_failure(s, b->ops[n]);
         lane_push(&s->out, &b->ops[n]->item);
+    }
     lane_flush(&s->out);
 }
 
@@ -274,8 +274,7 @@ static bool may_hand_over(const struct store *s)
 static void come_back(struct store *s, struct store_op *op)
 {
     s->given++;
-    if (op->kind == STORE_GROUP && op->error != STORE_OK)
-        s->group_failed = s->given;
+    note_failure(s, op);
     lane_push(&s->out, &op->item);
     lane_flush(&s->out);
 }

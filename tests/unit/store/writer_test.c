@@ -26,6 +26,7 @@ static struct played {
     uint32_t loads;
     uint64_t epoch;
     enum store_error fails; /* with this the next batch ends */
+    enum store_error alone; /* with this the first operation of it does, and the others are good */
     int wake;               /* an eventfd of the writer, once it waits */
     ao_time now;            /* of the client, where a test sets it */
 } played;
@@ -84,6 +85,8 @@ static struct store_batch *play_ended(void *driver)
         p->may_end--;
         batch->error = p->fails;
         p->fails = STORE_OK;
+        store_op_end(batch->ops[0], p->alone);
+        p->alone = STORE_OK;
         if (batch->ops[0]->kind == STORE_HAND_OVER && batch->error == STORE_OK)
             p->state.error = STORE_FENCED;
     }
@@ -510,4 +513,20 @@ WRITER_TEST(rows_are_not_handed_over_behind_a_failure_that_was_not_seen)
     client_close(&w->client);
     assert_string_equal(w->errors, "ff");
     assert_string_equal(played.kinds, "p ");
+}
+
+/* PostgreSQL refuses what is not replicated alone, and takes what is behind it. */
+WRITER_TEST(rows_are_not_handed_over_behind_an_operation_that_failed_alone)
+{
+    lock();
+    played.alone = STORE_UNREPLICATED;
+    unlock();
+    push(w, STORE_PUT);
+    push(w, STORE_PUT);
+    push(w, STORE_HAND_OVER);
+    end(8);
+    client_close(&w->client);
+    const char expected[] = {'a' + STORE_UNREPLICATED, 'a', 'a' + STORE_IO, '\0'};
+    assert_string_equal(w->errors, expected);
+    assert_string_equal(played.kinds, "pp ");
 }
