@@ -73,7 +73,7 @@ struct cluster_engine {
                   size_t size); /* connects nowhere */
     void (*close)(void *engine);
     /* Writes this node's row with its incarnation, state "front".  UNCHANGED does not happen;
-     * WRONG: other cluster, other schema, other version, no right. */
+     * WRONG: other cluster, other schema, other version, no right, no room for another name. */
     enum engine_result (*join)(void *engine, struct engine_view *view, char *error, size_t size);
     /* UNCHANGED: another process has this node's name, or it was declared dead. */
     enum engine_result (*renew)(void *engine, char *error, size_t size);

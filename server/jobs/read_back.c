@@ -59,7 +59,7 @@ static bool read_row(void *arg, const struct store_table *table, const void *row
     struct read_back *r = arg;
     const struct subsystem_rows *of = NULL;
     if (table == &store_node_boards) {
-        r->fault = "it is no node of a cluster, or there are too many";
+        r->fault = "it is no node of a cluster";
         return r->board && r->board(r->jobs, row);
     }
     for (size_t n = 0; !of || of->table != table; n++) {

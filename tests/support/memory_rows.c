@@ -532,7 +532,7 @@ static bool change_row(struct memory_rows *m, const struct store_table *table, c
     }
     if (table == &store_node_boards) {
         const struct store_node_board *board = row;
-        assert_true(put && board->node.len == 1 && board->node.at[0] - 'a' < 4);
+        assert_true(put && board->node.len == 1 && board->node.at[0] - 'a' < MEMORY_NODES);
         m->node_boards[board->node.at[0] - 'a'] = board->board;
         return true;
     }
@@ -629,10 +629,12 @@ static bool read_table(const struct memory_rows *m, const struct store_reader *r
         good = reader->row(reader->arg, table, &m->crons[i].cron);
     for (uint32_t i = 0; table == &store_actor_types && good && i < m->actor_type_count; i++)
         good = reader->row(reader->arg, table, &m->actor_types[i].type);
-    for (unsigned i = 0; table == &store_node_boards && good && i < 4; i++)
+    for (unsigned i = 0; table == &store_node_boards && good && i < 4 + m->more_nodes; i++) {
+        const uint8_t name = (uint8_t)('a' + i);
         good = reader->row(
             reader->arg, table,
-            &(struct store_node_board){.node = span_of(&"abcd"[i], 1), .board = m->node_boards[i]});
+            &(struct store_node_board){.node = span_of(&name, 1), .board = m->node_boards[i]});
+    }
     return good;
 }
 

@@ -36,6 +36,8 @@ struct memory_actor_type {
     void *block;
 };
 
+enum { MEMORY_NODES = 72 };
+
 struct memory_rows {
     struct memory_row *rows; /* by id */
     uint32_t row_count, row_room;
@@ -58,7 +60,8 @@ struct memory_rows {
     uint32_t actor_count, actor_room;
     struct memory_actor_type actor_types[4];
     uint32_t actor_type_count;
-    uint64_t node_boards[4]; /* of the nodes "a", "b", ...; 0: none was counted */
+    uint64_t node_boards[MEMORY_NODES]; /* of the nodes "a", "b", ...; 0: none was counted */
+    uint32_t more_nodes;                /* rows of such, beyond four */
 };
 
 /* False without memory: nothing is counted.  An audit is answered in the operation. */

@@ -226,12 +226,26 @@ static enum engine_result check_cluster(struct engine *e, char *error, size_t si
 /* The number of renewals leaps by chance: after a fail-over that lost a join the next one writes
  * another number than the one that was seen. */
 static const char join_sql[] =
+    /* Rows of nodes that stopped in order make room.  The owner's says that it is gone. */
+    "WITH gone AS (DELETE FROM ergon.nodes WHERE state = 'left' AND node <> $1 "
+    "AND node IS DISTINCT FROM (SELECT o.node FROM ergon.owner o) "
+    "AND $6 <= (SELECT count(*) FROM ergon.nodes) RETURNING node) "
     "INSERT INTO ergon.nodes AS n (node, incarnation, renewals, state, address, version, weight) "
-    "VALUES ($1, $2, 1 + (1e9 * random())::bigint, 'front', $3, $4, $5::bigint::int) ON CONFLICT "
-    "(node) DO UPDATE SET "
+    "SELECT $1, $2, 1 + (1e9 * random())::bigint, 'front', $3, $4, $5::bigint::int "
+    "WHERE $6 > (SELECT count(*) FROM ergon.nodes WHERE node NOT IN (SELECT node FROM gone)) "
+    "OR $1 IN (SELECT node FROM ergon.nodes) ON CONFLICT (node) DO UPDATE SET "
     "incarnation = excluded.incarnation, renewals = n.renewals + excluded.renewals, "
     "state = 'front', note = '', address = excluded.address, version = excluded.version, "
     "weight = excluded.weight RETURNING renewals";
+
+static enum engine_result say_crowded(struct engine *e, char *error, size_t size)
+{
+    error_say(&e->fault, STORE_IO, e->where,
+              "it has the rows of %d nodes, and there is no room for '%s'; remove those that are "
+              "gone: 'ergon cluster forget NODE'",
+              CLUSTER_NODES_MAX, e->node);
+    return say_fault(e, error, size);
+}
 
 static enum engine_result engine_join(void *engine, struct engine_view *view, char *error,
                                       size_t size)
@@ -248,9 +262,14 @@ static enum engine_result engine_join(void *engine, struct engine_view *view, ch
     values_text(&e->values, e->address);
     values_text(&e->values, e->version);
     values_number(&e->values, e->weight);
+    values_number(&e->values, CLUSTER_NODES_MAX);
     PGresult *r = run_last(e, join_sql);
     if (!r)
         return say_fault(e, error, size);
+    if (PQntuples(r) == 0) {
+        PQclear(r);
+        return say_crowded(e, error, size);
+    }
     uint64_t renewals = number(r, 0, &column);
     e->renewals = renewals > e->renewals ? renewals : e->renewals;
     PQclear(r);

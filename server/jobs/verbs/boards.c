@@ -13,29 +13,45 @@
 
 enum { COUNT_WORK = 20 /* of each; see jobs_worked() */, PART = 200 };
 
-/* NULL: there are as many nodes as there may be, or that is no name. */
-static struct node_board *find_or_add(struct jobs *jobs, struct span node)
+static bool is_name(struct span node)
 {
-    struct node_boards *all = jobs_node_boards(jobs);
-    if (node.len == 0 || node.len >= NODE_NAME_MAX)
-        return NULL;
+    return node.len > 0 && node.len < NODE_NAME_MAX;
+}
+
+static struct node_board *find(struct node_boards *all, struct span node)
+{
     for (uint32_t i = 0; i < all->count; i++)
         if (span_is(node, all->at[i].node))
             return &all->at[i];
-    if (all->count == NODES_MAX)
-        return NULL;
-    struct node_board *new = &all->at[all->count++];
-    *new = (struct node_board){.epoch = 0};
-    memcpy(new->node, node.at, node.len);
-    return new;
+    return NULL;
 }
 
+static struct node_board *oldest(struct node_boards *all)
+{
+    struct node_board *oldest = &all->at[0];
+    for (uint32_t i = 1; i < all->count; i++)
+        if (all->at[i].epoch < oldest->epoch)
+            oldest = &all->at[i];
+    return oldest;
+}
+
+/* Of too many the oldest is forgotten: if it is reported once more, its crashes count twice. */
+static void add(struct node_boards *all, struct span node, uint64_t epoch)
+{
+    struct node_board *new = all->count < NODES_MAX ? &all->at[all->count++] : oldest(all);
+    *new = (struct node_board){.epoch = epoch};
+    memcpy(new->node, node.at, node.len);
+}
+
+/* Rows of nodes stay when these are gone, and most nodes never had a board. */
 bool boards_recover(struct jobs *jobs, const struct store_node_board *row)
 {
-    struct node_board *board = find_or_add(jobs, row->node);
-    if (board)
-        board->epoch = row->board;
-    return board != NULL;
+    struct node_boards *all = jobs_node_boards(jobs);
+    if (!is_name(row->node))
+        return false;
+    if (row->board > (all->count < NODES_MAX ? 0 : oldest(all)->epoch))
+        add(all, row->node, row->board);
+    return true;
 }
 
 /* Without memory it is counted once more, if it is reported once more after the next take-over. */
@@ -53,10 +69,14 @@ static void write_row(struct jobs *jobs, struct span node, uint64_t epoch)
 
 bool boards_take(struct jobs *jobs, struct span node, uint64_t epoch)
 {
-    struct node_board *board = find_or_add(jobs, node);
-    if (!board || board->epoch >= epoch)
+    struct node_boards *all = jobs_node_boards(jobs);
+    struct node_board *board = find(all, node);
+    if (!is_name(node) || (board && board->epoch >= epoch))
         return false;
-    board->epoch = epoch;
+    if (board)
+        board->epoch = epoch;
+    else
+        add(all, node, epoch);
     return true;
 }
 

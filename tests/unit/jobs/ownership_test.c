@@ -572,6 +572,28 @@ NODE_TEST(a_board_that_was_reported_is_not_counted_again)
     assert_int_equal(world_job(&n->w, id)->crashes, 0);
 }
 
+/* Names come and go with machines, and most of them never owned. */
+NODE_TEST(names_of_nodes_that_are_gone_are_in_no_owners_way)
+{
+    enum { COUNTED = 5 /* the first that has a board; one more than there is room for has */ };
+    struct memory_rows *rows = &n->w.store->rows;
+    own(n);
+    uint64_t id = submit(n, DURABLE_FSYNC);
+    jobs_world_pass(&n->w, AO_MS(10));
+    rows->more_nodes = MEMORY_NODES - 4;
+    for (uint32_t i = COUNTED; i < COUNTED + NODES_MAX; i++)
+        rows->node_boards[i] = 10 + i;
+    rows->node_boards[0] = 9;
+    n->take.epoch = 100;
+    take_over_again(n, false);
+    const struct jobs_begun begun = {id, 1};
+    assert_int_equal(report(n, "f", 10 + COUNTED, &begun, 1), 0);
+    assert_int_equal(report(n, "b", 80, &begun, 1), 1);
+    assert_int_equal(report(n, "b", 80, &begun, 1), 0);
+    const char late[] = {(char)('a' + COUNTED + NODES_MAX - 2), '\0'};
+    assert_int_equal(report(n, late, 10 + COUNTED + NODES_MAX - 2, &begun, 1), 0);
+}
+
 /* --- Marks --- */
 
 NODE_TEST(ids_and_fences_begin_above_the_marks)

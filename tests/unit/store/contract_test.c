@@ -688,6 +688,37 @@ POSTGRES_TEST(joins_leap_and_a_place_that_is_given_up_counts_its_board)
     free(view);
 }
 
+static enum engine_result join_as(struct contract_world *w, const char *node, char *text)
+{
+    void *member = contract_member(w, node, 77);
+    struct engine_view *view = malloc(sizeof *view);
+    assert_non_null(view);
+    enum engine_result result = w->engine->join(member, view, text, CONTRACT_ERROR);
+    w->engine->close(member);
+    free(view);
+    return result;
+}
+
+/* The owner's row stays, too: the others see by it that the owner is gone. */
+POSTGRES_TEST(nodes_that_left_make_room_for_another_name)
+{
+    char text[CONTRACT_ERROR] = "";
+    contract_sql(w, "INSERT INTO ergon.nodes (node, incarnation, state) "
+                    "SELECT 'n' || i, 1, 'front' FROM generate_series(1, 63) i");
+    assert_int_equal(join_as(w, "z", text), ENGINE_WRONG);
+    assert_non_null(strstr(text, "no room for 'z'; remove those that are gone: 'ergon cluster "
+                                 "forget NODE'"));
+    assert_int_equal(join_as(w, "n5", text), ENGINE_DONE);
+    contract_sql(w, "UPDATE ergon.nodes SET state = 'left' WHERE node IN ('a', 'n1', 'n2')");
+    assert_int_equal(join_as(w, "z", text), ENGINE_DONE);
+    assert_string_equal(contract_sql(w, "SELECT count(*), count(*) FILTER (WHERE state = 'left'), "
+                                        "min(node) FROM ergon.nodes"),
+                        "63|1|a\n");
+    contract_sql(w, "UPDATE ergon.nodes SET state = 'left' WHERE node = 'n3'");
+    assert_int_equal(join_as(w, "y", text), ENGINE_DONE);
+    assert_string_equal(contract_sql(w, "SELECT count(*) FROM ergon.nodes"), "64\n");
+}
+
 POSTGRES_TEST(marks_rise_and_a_load_that_worked_is_noted)
 {
     struct store_op *marks = client_op(STORE_MARKS), *lower = client_op(STORE_MARKS);
