@@ -106,8 +106,14 @@ func errorText(err error) string {
 	return code + ": " + text
 }
 
-// errorValue is the same with its traceback, if there is one, for a server that takes messages of so many bytes; 0: of any.
-func errorValue(err error, limit int64) any {
+// errorValue is the same with its traceback, if there is one, for a server that takes messages of so many bytes; 0: of any. An
+// error whose methods panic, as those of a nil *Error do, has no text.
+func errorValue(err error, limit int64) (value any) {
+	defer func() {
+		if why := recover(); why != nil {
+			value = fmt.Sprintf("FAILED: the handler returned a %T that has no text: %v", err, why)
+		}
+	}()
 	most := tracebackMax
 	if limit > 0 && limit-answerMax < tracebackMax {
 		most = int(limit - answerMax)

@@ -140,7 +140,8 @@ func (h *Hold) renewSomehow(ctx context.Context) error {
 	}
 }
 
-// Release gives them back. False: they were lost, or the server cannot be told; then they go back after their grace.
+// Release gives them back. False: they were lost, or the server has not said yet that it has them; the client goes on with that
+// as long as it is connected, and without a connection they go back after their grace.
 func (h *Hold) Release() bool {
 	h.cancel()
 	<-h.ended
@@ -149,7 +150,7 @@ func (h *Hold) Release() bool {
 
 func (h *Hold) giveBack() bool {
 	h.mu.Lock()
-	secret, lost, safe := h.secret, h.lost, h.safe
+	secret, lost, safe, on := h.secret, h.lost, h.safe, h.session
 	h.secret = nil
 	h.mu.Unlock()
 	if secret == nil || lost != nil {
@@ -159,9 +160,43 @@ func (h *Hold) giveBack() bool {
 		safe = least
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), safe)
-	defer cancel()
-	released, err := h.client.CallAgain(ctx, "sem.release", h.Name, secret)
-	return err == nil && released == true
+	given := make(chan bool, 1)
+	go func() {
+		defer cancel()
+		given <- h.client.giveBack(ctx, on, h.Name, secret)
+	}()
+	select {
+	case done := <-given:
+		return done
+	case <-time.After(time.Until(safe)):
+		return false
+	}
+}
+
+// giveBack sends that past the calls that wait for their turn, until it is done. The context is that of the wait for another
+// connection.
+func (c *Client) giveBack(ctx context.Context, on *session, name string, secret any) bool {
+	var released any
+	try := func(s *session) (err error) {
+		on = s
+		released, err = s.request(context.Background(), "sem.release", []any{name, secret})
+		return err
+	}
+	for attempt := 0; ; attempt++ {
+		err := try(on)
+		if err == errUnsent {
+			err = c.with(ctx, try)
+		}
+		var e *Error
+		isDone := err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) || errors.Is(err, ErrClosed)
+		if isDone || errors.As(err, &e) && !e.own && !e.Retryable && e.Code != "UNSURE" {
+			return released == true
+		}
+		select {
+		case <-on.over:
+		case <-time.After(pause(attempt, pauseMin, time.Second)):
+		}
+	}
 }
 
 // Acquire waits for permits of a semaphore. NOT_FOUND: there is no such semaphore; DEADLINE: not in time; BAD_PARAMS: there
@@ -221,7 +256,9 @@ func (h *Hold) acquire(ctx context.Context, with map[string]any) error {
 		sent = time.Now()
 		answer, err := s.requestLate(ctx, "sem.acquire", []any{h.Name, with}, func(late any) { // granted to nobody
 			said, _ := late.(map[string]any)
-			s.request(context.Background(), "sem.release", []any{h.Name, said["hold"]})
+			within, cancel := context.WithTimeout(context.Background(), h.time)
+			defer cancel()
+			h.client.giveBack(within, s, h.Name, said["hold"])
 		})
 		if err != nil {
 			return err
@@ -245,7 +282,8 @@ func (h *Hold) acquire(ctx context.Context, with map[string]any) error {
 }
 
 // Sem runs use under permits, and gives them back. If they are lost the context of use ends, and the error is FENCED.
-func (c *Client) Sem(ctx context.Context, name string, o SemOptions, use func(ctx context.Context, hold *Hold) error) error {
+func (c *Client) Sem(ctx context.Context, name string, o SemOptions,
+	use func(ctx context.Context, hold *Hold) error) (err error) {
 	hold, err := c.Acquire(ctx, name, o)
 	if err != nil {
 		return err
@@ -259,12 +297,13 @@ func (c *Client) Sem(ctx context.Context, name string, o SemOptions, use func(ct
 		case <-within.Done():
 		}
 	}()
-	err = use(within, hold)
-	hold.Release()
-	if lost := hold.Lost(); lost != nil {
-		return lost
-	}
-	return err
+	defer func() { // also if use panics
+		hold.Release()
+		if lost := hold.Lost(); lost != nil {
+			err = lost
+		}
+	}()
+	return use(within, hold)
 }
 
 // EventSet says that something has happened: the event's number, which is higher each time.

@@ -142,13 +142,6 @@ func (v *serving) run(c *Context, handler Handler, params []any) {
 
 // finish answers, and frees the slot.
 func (v *serving) finish(c *Context, result any, err error) {
-	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-	if why := c.Cancelled(); ended && why != "" {
-		err = &Error{Code: "CANCELLED", Text: why}
-		if why == "draining" || why == "stopping" {
-			err = Again(0) // for another worker
-		}
-	}
 	v.answer(c, result, err)
 	<-v.free
 	v.mu.Lock()
@@ -173,8 +166,24 @@ func (v *serving) call(c *Context, handler Handler, params []any) (result any, e
 	if err = c.Err(); err == nil {
 		result, err = handler(c, params)
 	}
+	err = c.meaning(err)
 	returned = true
 	return result, err
+}
+
+// meaning is what a handler's error says of a context that has ended.
+func (c *Context) meaning(err error) error {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	switch why := c.Cancelled(); why {
+	case "":
+		return err
+	case "draining", "stopping":
+		return Again(0) // for another worker
+	default:
+		return &Error{Code: "CANCELLED", Text: why}
+	}
 }
 
 // answer answers a request, unless that has been done, and returns when the goroutine that writes has taken that.

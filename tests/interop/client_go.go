@@ -414,6 +414,10 @@ func serve() {
 			return nil, ergon.Again(time.Duration(params[0].(int64)) * time.Millisecond)
 		},
 		"permanent": func(ctx *ergon.Context, params []any) (any, error) { return nil, ergon.Permanent(params[0].(string)) },
+		"mute": func(ctx *ergon.Context, params []any) (any, error) {
+			var mute *ergon.Error
+			return nil, mute
+		},
 		"told": func(ctx *ergon.Context, params []any) (any, error) {
 			until, ok := ctx.Deadline()
 			return []any{ctx.Method, ctx.Task, ctx.Attempt, ctx.Tenant, ok && time.Until(until) < time.Minute}, nil
@@ -534,14 +538,24 @@ func share() {
 func hold() {
 	told := make(chan string, 10)
 	o := ergon.SemOptions{Permits: 2, Of: 3, Grace: 3 * time.Second}
-	c := dial(ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond,
+	c := dial(ergon.Options{BackoffMin: time.Millisecond, BackoffMax: 10 * time.Millisecond, InFlight: 1,
 		OnNotification: func(method string, params []any) { told <- method }})
 	defer c.Close()
-	check(c.Sem(ctx, "gpu", o, func(ctx context.Context, hold *ergon.Hold) error {
-		check(hold.Fence, int64(7))
-		check(<-told, "go on")
-		return ctx.Err()
-	}), nil)
+	stuck := make(chan error, 1)
+	func() {
+		defer func() { check(recover(), "the permits go back") }()
+		c.Sem(ctx, "gpu", o, func(ctx context.Context, hold *ergon.Hold) error {
+			check(hold.Fence, int64(7))
+			go func() {
+				_, err := c.CallAgain(context.Background(), "stuck")
+				stuck <- err
+			}()
+			check(<-told, "go on")
+			check(ctx.Err(), nil)
+			panic("the permits go back")
+		})
+	}()
+	check(<-stuck, nil)
 	err := c.Sem(ctx, "gpu", o, func(ctx context.Context, hold *ergon.Hold) error {
 		check(hold.Fence, int64(8))
 		<-ctx.Done()

@@ -603,7 +603,10 @@ const scenarios = {
             again: async (context, ms) => {
                 throw new Again(ms);
             },
-            permanent: (context, text) => Promise.reject(new Permanent(text)),
+            permanent: (context, text) => Promise.reject(new Permanent({ toString: () => text })),
+            mute: () => {
+                throw Object.create(null);
+            },
             told: ({ method, task, attempt, tenant, left }) => [method, task, attempt, tenant, left > 0 && left < 60000],
             steps: async (context) => {
                 await context.progress(1, 2, 'half');
@@ -626,7 +629,8 @@ const scenarios = {
         await working;
         await ergon.close();
         assert.deepStrictEqual(why, ['deadline', 'draining', 'lost', 'lost', 'stopping']);
-        assert.deepStrictEqual(troubles.map(String), ['ErgonError: BUSY: later', 'TypeError: no luck']);
+        const told = troubles.map((error) => (error instanceof Error ? String(error) : typeof error));
+        assert.deepStrictEqual(told, ['ErgonError: BUSY: later', 'TypeError: no luck', ...Array(3).fill('object')]);
     },
 
     /** A client works three times, one after the other, and calls in the end. */
@@ -682,12 +686,15 @@ const scenarios = {
     hold: async () => {
         const told = new EventEmitter();
         const options = { permits: 2, of: 3, grace: 3000 };
-        const ergon = await connect(URL, { backoff: [1, 10], onNotification: (method) => told.emit(method) });
+        const ergon = await connect(URL, { backoff: [1, 10], inFlight: 1, onNotification: (method) => told.emit(method) });
         const goOn = once(told, 'go on');
+        let stuck;
         await ergon.sem('gpu', options, async (hold) => {
             assert.deepStrictEqual([hold.fence, hold.permits], [7, 2]);
+            stuck = ergon.request('stuck', [], { again: true });
             await goOn;
         });
+        await stuck;
         let lost;
         const losing = ergon.sem('gpu', options, async (hold) => {
             lost = hold;

@@ -378,6 +378,13 @@ async def rubbish():
         await ergon.close()
 
 
+class Mute(Exception):
+    """It has no text."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+
 async def serve():
     """A server asks, and the connection is lost under two requests, and once more; at last one is open when the work ends."""
     held, why, release = [], [], asyncio.Event()
@@ -410,7 +417,10 @@ async def serve():
         raise ergon_client.Again(ms / 1000)
 
     async def permanent(context, text):
-        raise ergon_client.Permanent(text)
+        raise ergon_client.Permanent(ValueError(text))
+
+    async def mute(context):
+        raise Mute
 
     async def told(context):
         return [context.method, context.task, context.attempt, context.tenant, 0 < context.left < 60]
@@ -432,7 +442,7 @@ async def serve():
 
     logging.disable()  # what handlers raise
     handlers = {"hold": hold, "echo": echo, "fail": fail, "raise": luckless, "odd": odd, "again": again, "permanent": permanent,
-                "told": told, "steps": steps, "why": reasons, "quit": quit}
+                "mute": mute, "told": told, "steps": steps, "why": reasons, "quit": quit}
     async with aio.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20, on_notification=pushed) as ergon:
         with check.assertRaisesRegex(TypeError, "hold"):
             await ergon.work({"hold": lambda context: None})
@@ -482,7 +492,10 @@ def serve_blocking():
         raise ergon_client.Again(ms / 1000)
 
     def permanent(context, text):
-        raise ergon_client.Permanent(text)
+        raise ergon_client.Permanent(ValueError(text))
+
+    def mute(context):
+        raise Mute
 
     def told(context):
         return [context.method, context.task, context.attempt, context.tenant, 0 < context.left < 60]
@@ -507,7 +520,7 @@ def serve_blocking():
 
     logging.disable()
     handlers = {"hold": hold, "echo": echo, "fail": fail, "raise": luckless, "odd": odd, "again": again, "permanent": permanent,
-                "told": told, "steps": steps, "why": reasons, "quit": quit}
+                "mute": mute, "told": told, "steps": steps, "why": reasons, "quit": quit}
     with ergon_client.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20, on_notification=pushed) as ergon:
         ergon.work(handlers, slots=2, name="hand", version="1.2", grace=0.2)
     check.assertEqual(why, ["deadline", "draining", "lost", "lost", "stopping"])
@@ -636,10 +649,13 @@ async def share():
 async def hold():
     told = asyncio.Queue()
     options = {"permits": 2, "of": 3, "grace": 3}
-    async with aio.Client(URL, backoff=(0.001, 0.01), on_notification=lambda method, _: told.put_nowait(method)) as ergon:
+    heard = {"on_notification": lambda method, _: told.put_nowait(method)}
+    async with aio.Client(URL, backoff=(0.001, 0.01), in_flight=1, **heard) as ergon:
         async with ergon.sem("gpu", **options) as held:
             check.assertEqual((held.fence, held.permits), (7, 2))
+            stuck = asyncio.create_task(ergon.request("stuck", again=True))
             check.assertEqual(await told.get(), "go on")
+        await stuck
         with check.assertRaises(ergon_client.RemoteError) as caught:
             async with ergon.sem("gpu", **options) as held:
                 await asyncio.sleep(1000)
@@ -670,11 +686,14 @@ def hold_blocking():
                 if "acquire" in repr(task.get_coro()):
                     task.cancel()
 
-    with ergon_client.Client(URL, backoff=(0.001, 0.01), on_notification=told) as ergon:
+    with ergon_client.Client(URL, backoff=(0.001, 0.01), in_flight=1, on_notification=told) as ergon:
         with ergon.sem("gpu", **options) as held:
             check.assertEqual((held.fence, held.permits), (7, 2))
+            stuck = threading.Thread(target=ergon.request, args=("stuck",), kwargs={"again": True})
+            stuck.start()
             check.assertTrue(go_on.wait(50))
             held.check()
+        stuck.join()
         with check.assertRaises(ergon_client.RemoteError) as caught:
             with ergon.sem("gpu", **options) as held:
                 check.assertTrue(held.losing.wait(50))

@@ -209,6 +209,7 @@ class Asker:
     """A server that asks. A program works these methods in two slots, named and with a version, and its grace is short:
 
     echo, fail [code, text], raise, odd (its result is not for MessagePack), again [ms], permanent [text]
+    mute        raises what has no text
     told        what its context says: [method, task, attempt, tenant, whether less than a minute is left]
     steps       progress 1 of 2, "half", then a partial result [7], then its result
     hold        progress 0, and then until the server tells `release`, or it is cancelled
@@ -217,7 +218,7 @@ class Asker:
 
     What went wrong here is kept for the test."""
 
-    METHODS = ["again", "echo", "fail", "hold", "odd", "permanent", "quit", "raise", "steps", "told", "why"]
+    METHODS = ["again", "echo", "fail", "hold", "mute", "odd", "permanent", "quit", "raise", "steps", "told", "why"]
     REGISTRATION = [METHODS, {"slots": 2, "context": True, "name": "hand", "version": "1.2", "message": 12 << 20}]
 
     def __init__(self):
@@ -278,6 +279,9 @@ class Asker:
         assert peer.asked(5, "again", 1500) == ("AGAIN: 1500ms", None)
         assert peer.asked(6, "again", 0) == ("AGAIN: 0", None)
         assert peer.asked(7, "permanent", "never") == ("PERMANENT: never", None)
+        for number in range(3):  # more than the slots
+            error, _ = peer.asked(number, "mute")
+            assert error.startswith("FAILED: "), error
 
     def ask_slots(self, peer):
         """More than the slots are refused at once, also under an id that is taken."""
@@ -333,7 +337,8 @@ class Granter:
     """A server with a semaphore, `gpu`, and an event, `e`. A program takes two permits of three, with a grace of 3 s:
 
     1. It keeps them over a lost connection, and releases them when it is told `go on`.
-       Its resume is answered BUSY, and asked for again: only who has resumed them may renew them.
+       Its resume is answered BUSY, and asked for again: only who has resumed them may renew them. Meanwhile it calls `stuck`,
+       which is repeated, and takes its only turn until the permits are back, for which the first answer is BUSY.
     2. It takes them again. They come late, so it renews them at once; that is answered BUSY: it gives them back, and asks
        again. It loses them: what it does under them is ended.
     3. It asks for them, and gives that up when it is told `give up`; they are granted all the same, and it gives them back.
@@ -344,6 +349,7 @@ class Granter:
         self.listener.settimeout(LIMIT)
         self.url = "ergon://127.0.0.1:%d" % self.listener.getsockname()[1]
         self.fault = None
+        self.stuck = None  # the id of that call
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
 
@@ -361,11 +367,14 @@ class Granter:
         while True:
             kind, number, asked, given = peer.hear()
             assert kind == 0, (kind, number, asked, given)
+            if asked == "stuck":
+                self.stuck = number
             if asked == method:
                 assert not params or given == list(params), (asked, given)
                 return number, given
-            assert asked in ("server.hello", *also), (asked, given)
-            peer.say([1, number, "NO_METHOD: ?", None] if asked == "server.hello" else [1, number, None, {"fence": 7}])
+            assert asked in ("server.hello", "stuck", *also), (asked, given)
+            if asked != "stuck":
+                peer.say([1, number, "NO_METHOD: ?", None] if asked == "server.hello" else [1, number, None, {"fence": 7}])
 
     def acquired(self, peer, hold, fence, also=()):
         number, (name, options) = self.expect(peer, "sem.acquire", also=also)
@@ -381,12 +390,17 @@ class Granter:
         peer.say([1, number, None, {"fence": 7}])
 
     def resume(self, peer):
+        self.stuck = None
         for error in ("BUSY: too many", "MEMORY: no memory", None):
             number, _ = self.expect(peer, "sem.resume", "gpu", "h1", {})
             peer.say([1, number, error, None if error else {"fence": 7}])
+        if self.stuck is None:
+            self.expect(peer, "stuck", also=("sem.renew",))
         peer.say([2, "go on", []])
-        number, _ = self.expect(peer, "sem.release", "gpu", "h1", also=("sem.renew",))
-        peer.say([1, number, None, True])
+        for error in ("BUSY: too many", None):
+            number, _ = self.expect(peer, "sem.release", "gpu", "h1", also=("sem.renew",))
+            peer.say([1, number, error, None if error else True])
+        peer.say([1, self.stuck, None, None])
         number = self.acquired(peer, None, None)
         late = time.monotonic() + 1.2  # more than a third of the grace
         eventually(lambda: time.monotonic() > late, "some time passes")

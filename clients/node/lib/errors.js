@@ -16,6 +16,7 @@ const RETRYABLE = ['BUSY', 'DRAINING', 'MEMORY', 'STORE', 'UNREACHABLE'];
  */
 class ErgonError extends Error {
     constructor(code, text, { retryable = RETRYABLE.includes(code), number = null, data = null, remote = false } = {}) {
+        text = String(text ?? ''); // a handler may give an error
         super(code ? `${code}: ${text}` : text);
         this.name = 'ErgonError';
         Object.assign(this, { code, text, retryable, number, data, remote });

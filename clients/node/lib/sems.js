@@ -130,14 +130,35 @@ class Hold {
         if (this.lost !== null || this.#secret === undefined) return false;
         const secret = this.#secret;
         this.#secret = undefined;
-        const options = { timeout: Math.max(1000, this.#safe - now()), again: true };
-        return this.#peer.request('sem.release', [this.name, secret], options).catch(() => false);
+        const left = Math.ceil(Math.max(1000, this.#safe - now()));
+        let timer;
+        const late = new Promise((resolve) => (timer = setTimeout(resolve, left, false)));
+        return Promise.race([this.#giveBack(secret, left), late]).finally(() => clearTimeout(timer));
+    }
+
+    /** Sends that past the calls that wait for their turn, until it is done. Another connection has to come in so many ms. */
+    async #giveBack(secret, left) {
+        const [late, never] = [AbortSignal.timeout(left), new AbortController().signal];
+        for (let session = this.#session, attempt = 0; ; attempt++) {
+            try {
+                if (session.ended !== null) session = await this.#peer.session(late);
+                return await session.request('sem.release', [this.name, secret], never);
+            } catch (error) {
+                const isOver = error === late.reason || error.code === 'CLOSED';
+                if (isOver || (error.remote && !error.retryable && error.code !== 'UNSURE')) return false;
+            }
+            await pass(Math.min(1000, 100 * 2 ** attempt), never, session.over);
+        }
+    }
+
+    /** For the package: they were granted to nobody. */
+    static drop(hold, session, answer) {
+        hold.#session = session;
+        hold.#secret = answer?.hold;
+        hold.#renewed(now());
+        hold.release();
     }
 }
-
-/** Granted to nobody. */
-const giveBack = (session, name, answer) =>
-    session.request('sem.release', [name, answer?.hold], new AbortController().signal).catch(() => {});
 
 const OPTIONS = ['permits', 'of', 'wait', 'grace', 'ttl', 'durable', 'signal'];
 
@@ -153,7 +174,7 @@ async function acquire(peer, name, options = {}) {
             const session = await peer.session(signal);
             const sent = now();
             const params = [name, { ...wanted, wait: Math.round(Math.min(WAIT, Math.max(0, end - sent))) }];
-            const answer = await session.request('sem.acquire', params, signal, (late) => giveBack(session, name, late));
+            const answer = await session.request('sem.acquire', params, signal, (late) => Hold.drop(hold, session, late));
             await hold.begin(session, sent, answer, signal);
             return hold;
         } catch (error) {

@@ -201,19 +201,29 @@ class Serving {
     }
 
     async #run(one) {
-        let [error, result, isCancelled] = [null, null, false];
+        let [error, result] = [null, null];
         const { context, handler, params } = one;
         try {
             if (context.cancelled !== null) throw context.signal.reason;
             result = (await handler(context, ...params)) ?? null;
         } catch (thrown) {
-            isCancelled = context.cancelled !== null && (thrown === context.signal.reason || thrown?.name === 'AbortError');
-            if (isCancelled && HANDED_BACK.includes(context.cancelled)) thrown = new Again();
-            else if (isCancelled) thrown = context.signal.reason;
-            if (!(thrown instanceof ErgonError)) this.#onTrouble(thrown);
-            error = isCancelled ? errorText(thrown) : errorValue(thrown, one.session.limits);
+            error = this.#failed(one, thrown);
         }
         await this.#answer(one, error, result);
+    }
+
+    /** The answer to a request whose handler threw this, whatever that is. */
+    #failed({ context, session }, thrown) {
+        let error;
+        try {
+            const isCancelled = context.cancelled !== null && (thrown === context.signal.reason || thrown?.name === 'AbortError');
+            if (isCancelled) return errorText(HANDED_BACK.includes(context.cancelled) ? new Again() : context.signal.reason);
+            error = errorValue(thrown, session.limits);
+        } catch {
+            error = 'FAILED: the handler threw a value that has no text';
+        }
+        if (!(thrown instanceof ErgonError)) this.#onTrouble(thrown);
+        return error;
     }
 
     /** The slot is taken until the socket has the answer. */

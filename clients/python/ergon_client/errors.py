@@ -17,6 +17,7 @@ class ErgonError(Exception):
     `number` and `data` are what the server said beside, or None."""
 
     def __init__(self, code: str, text: str, retryable: bool = False, number: Optional[int] = None, data: Any = None) -> None:
+        text = str(text)  # a handler may give an exception
         super().__init__(f"{code}: {text}" if code else text)
         self.code = code
         self.text = text

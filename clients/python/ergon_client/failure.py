@@ -27,7 +27,14 @@ def code_and_text(error: BaseException) -> tuple[str, str]:
 
 
 def error_value(error: BaseException) -> Any:
-    """The same with its traceback, where there is one."""
+    """The same with its traceback, where there is one; whatever it is, there is an answer."""
+    try:
+        return told_value(error)
+    except Exception as odd:
+        return f"FAILED: {type(error).__name__}: the exception has no text: {type(odd).__name__}"
+
+
+def told_value(error: BaseException) -> Any:
     trace = "" if isinstance(error, Again) else traceback_of(error)
     if not trace:
         return error_text(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from datetime import datetime, timedelta
-from typing import Any, Callable, Coroutine, Optional
+from typing import Any, Callable, Coroutine, Optional, TypeVar
 
 import msgpack  # type: ignore
 
@@ -21,6 +21,9 @@ OURS = "the client closed it"
 # Methods of the server itself, and those among them that carry values of others.
 OWN = ("task.", "cron.", "queue.", "sem.", "event.", "worker.", "connection.", "server.")
 CARRIERS = ("task.submit", "task.submit_many", "task.call", "cron.put", "event.set", "worker.partial")
+
+
+Answer = TypeVar("Answer")
 
 
 class Unsent(Exception):
@@ -54,7 +57,7 @@ def as_dict(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
         return {hashable(key): value for key, value in pairs}
 
 
-def background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+def background(work: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
     """A task of the client's own: nobody is told if its loop ends under it, since nobody waits for it then."""
     task = asyncio.create_task(work)
     setattr(task, "_log_destroy_pending", False)
@@ -235,9 +238,9 @@ class Session:
                 answer.set_exception(Broken(self.ended))
         self._on_end(self)
 
-    async def over(self) -> None:
-        """Returns when the connection has ended."""
-        await asyncio.wait([self._task])
+    async def over(self, most: Optional[float] = None) -> None:
+        """Returns when the connection has ended, or after so many seconds."""
+        await asyncio.wait([self._task], timeout=most)
 
     def drop(self, why: str = OURS) -> None:
         """Ends it at once; calls in flight end as Broken."""

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Optional
 
 from .errors import Broken, Closed, ErgonError, RemoteError, TimedOut
-from .protocol import Session, Unsent
+from .protocol import Session, Unsent, background
 from .times import Duration, Until, seconds_of, wait_of, whole_ms
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ class Hold:
 
     async def _keep(self) -> None:
         while self.lost is None and self._session is not None:
-            over = asyncio.ensure_future(self._session.over())
-            await asyncio.wait([over], timeout=self._time / 3)
-            over.cancel()
+            await self._session.over(self._time / 3)
             try:
                 async with asyncio.timeout(self._safe - time.monotonic()):
                     await self._renew_somehow()
@@ -109,17 +107,37 @@ class Hold:
             self.on_lost()
 
     async def release(self) -> bool:
-        """Gives them back. False: they were lost, or the server cannot be told; then they go back after their grace."""
+        """Gives them back. False: they were lost, or the server has not said yet that it has them; the client goes on with that
+        as long as it is connected, and without a connection they go back after their grace."""
         if self._keeper is not None:
             self._keeper.cancel()
         if self.lost is not None or self._secret is None:
             return False
         secret, self._secret = self._secret, None
         left = max(1.0, self._safe - time.monotonic())
-        try:
-            return bool(await self._client.request("sem.release", [self.name, secret], timeout=left, again=True))
-        except ErgonError:
-            return False
+        giving = background(self._give_back(secret, time.monotonic() + left))
+        await asyncio.wait([giving], timeout=left)
+        return giving.done() and giving.result()
+
+    async def _give_back(self, secret: str, until: float) -> bool:
+        """Sends that past the calls that wait for their turn, until it is done. Another connection has to come by then."""
+        session, attempt = self._session, 0
+        while session is not None:
+            try:
+                if session.ended is not None:
+                    async with asyncio.timeout(until - time.monotonic()):
+                        session = await self._client._session()
+                return bool(await session.request("sem.release", [self.name, secret]))
+            except (TimeoutError, Closed):
+                break
+            except RemoteError as error:
+                if not error.retryable and error.code != "UNSURE":
+                    break
+            except (Unsent, ErgonError):
+                pass
+            await session.over(min(1.0, 0.1 * 2 ** attempt))
+            attempt += 1
+        return False
 
 
 async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
@@ -130,9 +148,11 @@ async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[i
     options = given(permits=permits, of=of, ttl=ms(life), grace=ms(rest), durable=durable)
     attempt = 0
 
-    def late(answer: Any, session: Session) -> None:
+    def late(answer: Any, hold: Hold, session: Session) -> None:
         """Granted to nobody."""
-        asyncio.ensure_future(give_back(session, name, answer))
+        with contextlib.suppress(KeyError, TypeError):
+            hold._begin(session, time.monotonic(), answer)
+            background(hold.release())
 
     while True:
         left = WAIT if until is None else max(0.0, until - time.monotonic())
@@ -145,7 +165,7 @@ async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[i
         try:
             left = WAIT if until is None else max(0.0, until - sent)
             order = [name, {**options, "wait": ms(left)}]
-            answer = await session.request("sem.acquire", order, functools.partial(late, session=session))
+            answer = await session.request("sem.acquire", order, functools.partial(late, hold=hold, session=session))
             hold._begin(session, sent, answer)
             if time.monotonic() - sent > hold._time / 3:
                 await hold._check()
@@ -161,11 +181,6 @@ async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[i
                 raise
         await asyncio.sleep(min(10.0, 0.1 * 2 ** attempt))
         attempt += 1
-
-
-async def give_back(session: Session, name: str, answer: Any) -> None:
-    with contextlib.suppress(ErgonError, Unsent, KeyError, TypeError):
-        await session.request("sem.release", [name, answer["hold"]])
 
 
 @contextlib.asynccontextmanager
