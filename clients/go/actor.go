@@ -109,7 +109,7 @@ func (r *ActorRef) Remind(ctx context.Context, name string, when With, method st
 	if err != nil {
 		return nil, err
 	}
-	said, err := r.client.request(ctx, r.client.calls, stopping, "actor.remind", r.Name, name, method, list(params), wire)
+	said, err := r.client.Call(ctx, "actor.remind", r.Name, name, method, list(params), wire)
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ type Client struct {
 	mu      sync.Mutex // of up, which keep() changes, worker and spent
 	up      *next
 	worker  *worker       // who answers requests of the server; nil: nobody
-	spent   *session      // of a worker that has ended, which offers no more
+	spent   *serving      // of a worker that has ended: it hands back what still comes over its session
 	tried   chan struct{} // closed when the first attempt is over
 	failure error         // how that went
 }

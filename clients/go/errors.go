@@ -75,7 +75,7 @@ func fail(kind *Error, format string, args ...any) *Error {
 // retryable is said by servers that do not tell by themselves whether an error is worth another try.
 func retryable(code string) bool {
 	switch code {
-	case "BUSY", "DRAINING", "MEMORY", "STORE", "UNREACHABLE":
+	case "BUSY", "DRAINING", "MEMORY", "STORE", "NO_WORKER", "UNREACHABLE":
 		return true
 	}
 	return false

@@ -87,7 +87,7 @@ func (c *Client) CronPut(ctx context.Context, name string, schedule any, with Wi
 	if err != nil {
 		return nil, err
 	}
-	return c.CallAgain(ctx, "cron.put", name, when, method, list(params), wire)
+	return c.Call(ctx, "cron.put", name, when, method, list(params), wire)
 }
 
 // Task is a task that was submitted before.

@@ -122,10 +122,9 @@ func (c *Client) employ(w *worker) bool {
 }
 
 func (c *Client) dismiss(w *worker) {
-	told := w.serving.session()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.worker, c.spent = nil, told
+	c.worker, c.spent = nil, w.serving
 }
 
 var namesHost = regexp.MustCompile(`\bhost\b`)
@@ -215,7 +214,7 @@ func (w *worker) run(ctx context.Context) error {
 func (c *Client) isSpent(s *session) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return s == c.spent
+	return c.spent != nil && c.spent.session() == s
 }
 
 // finish tells the server that we take no more, waits for what runs, and hands the rest back.
@@ -224,12 +223,16 @@ func (w *worker) finish(inGoodOrder bool) {
 	grace, cancel := context.WithTimeout(context.Background(), w.options.Grace)
 	defer cancel()
 	if s := v.session(); inGoodOrder && s != nil {
-		s.request(grace, "worker.quiet", nil)
-		select {
-		case <-v.over():
-		case <-grace.Done():
-		case <-w.client.stop.Done():
-		}
+		quiet := make(chan struct{})
+		go func() {
+			defer close(quiet)
+			within, cancel := context.WithTimeout(context.Background(), leave) // there may be no grace
+			defer cancel()
+			s.request(within, "worker.quiet", nil)
+		}()
+		defer func() { <-quiet }()
+		w.await(grace, quiet)
+		w.await(grace, v.over())
 	}
 	left := v.close()
 	select {
@@ -242,13 +245,33 @@ func (w *worker) finish(inGoodOrder bool) {
 	}
 }
 
+func (w *worker) await(grace context.Context, over <-chan struct{}) {
+	select {
+	case <-over:
+	case <-grace.Done():
+	case <-w.client.stop.Done():
+	}
+}
+
 // ---- what the server asks and tells ----
 
 func (c *Client) asked(s *session, id any, method string, params any) error {
-	if w := c.working(); w != nil {
-		return w.serving.take(s, id, method, params)
+	if v := c.servingOf(s); v != nil {
+		return v.take(s, id, method, params)
 	}
 	return s.refuse(id, fmt.Sprintf("NO_METHOD: a client has no method %.80s", method))
+}
+
+func (c *Client) servingOf(s *session) *serving {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.spent != nil && c.spent.session() == s:
+		return c.spent
+	case c.worker != nil:
+		return c.worker.serving
+	}
+	return nil
 }
 
 func (c *Client) told(s *session, method string, params []any) {

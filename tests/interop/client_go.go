@@ -381,6 +381,10 @@ func rubbish() {
 	check(good(c.Call(ctx, "echo", "still")), "still")
 	task, err := c.Submit(ctx, nil, "echo", 1)
 	fails("BROKEN", task, err)
+	task, err = c.Actor("a/1").Remind(ctx, "r", ergon.With{"in": "1s"}, "m")
+	fails("BROKEN", task, err)
+	put, err := c.CronPut(ctx, "c", "@daily", nil, "m")
+	fails("BROKEN", put, err)
 	check(good(c.Submit(ctx, ergon.With{"key": "k"}, "echo", 1)).ID, "t1") // asked again
 }
 
@@ -445,6 +449,7 @@ func serve() {
 	working := make(chan error)
 	go func() { working <- c.Work(ending, options, handlers) }()
 	check(<-working, nil)
+	good(c.Call(ctx, "worked"))
 	c.Close()
 	check([]string{<-why}, []string{"stopping"})
 	check(<-troubles, "not registered: BUSY: later")
@@ -763,7 +768,7 @@ func failures() {
 		"fault": func(ctx *ergon.Context, params []any) (any, error) { return 1, fault[params[0].(string)]() },
 		"quit":  func(ctx *ergon.Context, params []any) (any, error) { stop(); return nil, nil },
 	}
-	check(c.Work(ending, ergon.WorkOptions{Host: "here", Secret: []string{"fault"}}, handlers), nil)
+	check(c.Work(ending, ergon.WorkOptions{Host: "here", Secret: []string{"fault"}, Grace: -1}, handlers), nil)
 }
 
 // events are what a client's callbacks are called with, in order.

@@ -104,9 +104,11 @@ class Go(clients.Clients, unittest.TestCase):
             peer.ask(100, "quit")
             while message := peer.hear():
                 if message[0] == 0:
+                    heard["last"] = message[2]
                     peer.say([1, message[1], None, {}])
 
         self.play("failures", self.pretend(play, 1))
+        self.assertEqual(heard.pop("last"), "worker.quiet")  # which a work without a grace sends, too
         self.assertEqual(heard.pop("registered"), ("here", ["fault"]))
         for what, (text, traceback) in FAILURES.items():
             with self.subTest(what):

@@ -441,6 +441,7 @@ const scenarios = {
             assert.strictEqual((await fails('NO_SPACE', task.wait())).data.state, 'failed');
             await ergon.call('queue.drain', ['flaky']);
             assert.ok((await fails('DRAINING', ergon.submit('flaky', [1]))).retryable);
+            assert.deepStrictEqual((await ergon.submitMany([['flaky', [1]]])).map((e) => [e.code, e.retryable]), [['DRAINING', true]]);
             await ergon.call('queue.resume', ['flaky']);
             task = await ergon.submit('echo', ['x'.repeat(100)], { keep_size: 10 });
             await fails('TOO_LARGE', task.wait());
@@ -573,6 +574,8 @@ const scenarios = {
         assert.ok(broken >= 5);
         assert.strictEqual(await ergon.call('echo', ['still']), 'still');
         await fails('BROKEN', ergon.submit('echo', [1]));
+        await fails('BROKEN', ergon.actor('a/1').remind('r', 'm', [], { in: 1000 }));
+        await fails('BROKEN', ergon.cronPut('c', '@daily', 'm'));
         assert.strictEqual((await ergon.submit('echo', [1], { key: 'k' })).id, 't1'); // asked again
         await ergon.close();
     },
@@ -627,6 +630,7 @@ const scenarios = {
         const working = ergon.work(handlers, options);
         await assert.rejects(ergon.work(handlers), /works already/);
         await working;
+        await ergon.call('worked');
         await ergon.close();
         assert.deepStrictEqual(why, ['deadline', 'draining', 'lost', 'lost', 'stopping']);
         const told = troubles.map((error) => (error instanceof Error ? String(error) : typeof error));

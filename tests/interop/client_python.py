@@ -80,6 +80,7 @@ async def errors():
         check.assertEqual(error.data["state"], "failed")
         await ergon.call("queue.drain", "flaky")
         check.assertTrue((await fails("DRAINING", ergon.submit("flaky", 1))).retryable)
+        check.assertEqual([(e.code, e.retryable) for e in await ergon.submit_many([("flaky", [1])])], [("DRAINING", True)])
         await ergon.call("queue.resume", "flaky")
         task = await ergon.submit("echo", "x" * 100, keep_size=10)
         await fails("TOO_LARGE", task.wait())
@@ -374,6 +375,8 @@ async def rubbish():
         check.assertGreaterEqual(broken, 5)
         check.assertEqual(await ergon.call("echo", "still"), "still")
         await fails("BROKEN", ergon.submit("echo", 1))
+        await fails("BROKEN", ergon.actor("a/1").remind("r", "m", after=1))
+        await fails("BROKEN", ergon.cron_put("c", "@daily", "m"))
         check.assertEqual((await ergon.submit("echo", 1, key="k")).id, "t1")  # asked again
         await ergon.close()
 
@@ -451,6 +454,7 @@ async def serve():
         with check.assertRaisesRegex(RuntimeError, "works already"):
             await ergon.work(handlers)
         await working
+        await ergon.call("worked")
     check.assertEqual(why, ["deadline", "draining", "lost", "lost", "stopping"])
     check.assertEqual(len(asyncio.all_tasks()), 1)
 
@@ -523,6 +527,7 @@ def serve_blocking():
                 "mute": mute, "told": told, "steps": steps, "why": reasons, "quit": quit}
     with ergon_client.Client(URL, backoff=(0.001, 0.01), message_max=12 << 20, on_notification=pushed) as ergon:
         ergon.work(handlers, slots=2, name="hand", version="1.2", grace=0.2)
+        ergon.call("worked")
     check.assertEqual(why, ["deadline", "draining", "lost", "lost", "stopping"])
     check.assertEqual((len(held), free), (2, []))
 

@@ -129,6 +129,8 @@ class Rubbish:
             if self.submissions < 3:  # nobody knows whether the task is there
                 return False
             answers = [[1, number, None, {"id": "t1"}]]
+        elif method in ("actor.remind", "cron.put"):  # done, perhaps: nobody may do it again
+            return False
         else:
             answers = [[2, "nobody.asked", [1]], [0, 7, "what.is.this", []], [1, 4_000_000_000, None, "whose?"]]
             self.behind += [[1, number, None, params[0]], [1, number, None, "again"]]
@@ -215,6 +217,8 @@ class Asker:
     hold        progress 0, and then until the server tells `release`, or it is cancelled
     why         why those were cancelled that were, in order, once there are four
     quit        ends the work: then a hold is open
+
+    After the work it calls `worked`, and is asked once more, and then it closes.
 
     What went wrong here is kept for the test."""
 
@@ -326,6 +330,10 @@ class Asker:
         assert quiet == ["worker.quiet", []], quiet
         peer.say([1, number, None, {"worker": "w1", "out": 1}])
         assert peer.answers(1) == [(2, "AGAIN: 0", None)]
+        kind, number, *worked = peer.hear()
+        assert (kind, worked) == (0, ["worked", []]), worked
+        assert peer.asked(4, "echo") == ("AGAIN: 0", None)  # another worker does it
+        peer.say([1, number, None, None])
         assert peer.hear() is None
 
     def close(self):

@@ -159,7 +159,7 @@ class Client extends events.EventEmitter {
     #up = deferred(); // of the next session, or of the one that is up
     #tried = deferred(); // the first attempt is over
     #worker; // who answers requests of the server
-    #spent; // the session of a worker that has ended, which offers no more
+    #spent; // what served for a worker that has ended: it hands back what still comes over its session
     #log;
     #news;
     #wasUp = false; // there was a connection
@@ -305,7 +305,7 @@ class Client extends events.EventEmitter {
         this.#worker?.serving.lost(session);
         if (this.#up.session !== session) return;
         const isOurs = this.#stop.signal.aborted;
-        this.#tell('disconnect', isOurs ? 'the client closed it' : session.ended, isOurs || session === this.#spent);
+        this.#tell('disconnect', isOurs ? 'the client closed it' : session.ended, isOurs || session === this.#spent?.session);
         if (!isOurs) this.#up = deferred();
     }
 
@@ -325,8 +325,9 @@ class Client extends events.EventEmitter {
     // ---- what the server asks and tells ----
 
     #asked(session, id, method, params) {
-        this.#worker?.serving.take(session, id, method, params);
-        return this.#worker !== undefined;
+        const serving = session === this.#spent?.session ? this.#spent : this.#worker?.serving;
+        serving?.take(session, id, method, params);
+        return serving !== undefined;
     }
 
     #told(session, method, params) {
@@ -355,7 +356,7 @@ class Client extends events.EventEmitter {
         try {
             await (options.signals === false ? run() : work.withSignals(() => worker.stop(), run));
         } finally {
-            this.#spent = worker.serving.session;
+            this.#spent = worker.serving;
             this.#worker = undefined;
         }
     }
@@ -368,7 +369,7 @@ class Client extends events.EventEmitter {
     async #offer() {
         this.#start();
         let session = await this.#up.promise;
-        if (session === this.#spent) {
+        if (session === this.#spent?.session) {
             session.end('the client closed it');
             session = await this.#up.promise;
         }
@@ -441,7 +442,7 @@ class Client extends events.EventEmitter {
 
     async cronPut(name, schedule, method, params = [], { answerTimeout: timeout, signal, ...options } = {}) {
         const order = [name, scheduleOf(schedule), method, params, told('cron', options, 'cronPut()', OWN)];
-        return this.request('cron.put', order, { timeout, signal, again: true });
+        return this.request('cron.put', order, { timeout, signal });
     }
 
     task(id) {
@@ -667,7 +668,7 @@ class ActorRef {
     /** Puts a reminder, in place of the one of its name: {in | at, every}. */
     async remind(name, method, params = [], { timeout, signal, ...when } = {}) {
         const order = [this.name, name, method, params, told('reminder', when, 'remind()', CALL)];
-        const answer = await this.#client.request('actor.remind', order, { timeout, signal, again: true });
+        const answer = await this.#client.request('actor.remind', order, { timeout, signal });
         return new Task(this.#client, part(answer, 'id', isString), answer);
     }
 

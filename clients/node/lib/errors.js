@@ -5,7 +5,7 @@ const { inspect } = require('util');
 const { wholeOf } = require('./options');
 
 // Said by servers that do not tell by themselves whether an error is worth another try.
-const RETRYABLE = ['BUSY', 'DRAINING', 'MEMORY', 'STORE', 'UNREACHABLE'];
+const RETRYABLE = ['BUSY', 'DRAINING', 'MEMORY', 'STORE', 'NO_WORKER', 'UNREACHABLE'];
 
 /**
  * `code` is a name such as "BUSY", `text` is for people, `retryable` says that the same call may well succeed later,

@@ -9,7 +9,7 @@ from typing import Any, AsyncGenerator, Callable, Collection, Coroutine, Iterabl
 
 from . import actors as types
 from .address import Address, reason_of
-from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, split, twin
+from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, remote_error, twin
 from . import sems
 from .news import Callback, News
 from .options import (CALL, CRON, MESSAGE, CronOptions, MessageOptions, TaskId, TaskOptions, id_of, ids_of, schedule_of, shown,
@@ -96,7 +96,7 @@ class Client:
         self._asked_for = False  # connect() raises it
         self._announced: Optional[Session] = None  # the session that on_connect or on_reconnect was called for
         self._worker: Optional[Worker] = None  # who answers requests of the server
-        self._spent: Optional[Session] = None  # the session of a worker that has ended, which offers no more
+        self._spent: Optional[Serving] = None  # of a worker that has ended: it hands back what still comes over its session
 
     # ---- the connection ----
 
@@ -229,9 +229,15 @@ class Client:
     # ---- what the server asks and tells ----
 
     def _asked(self, session: Session, number: Any, method: str, params: Any) -> bool:
-        if self._worker is not None:
-            self._worker.serving.take(session, number, method, params)
-        return self._worker is not None
+        serving = self._worker.serving if self._worker is not None else None
+        if self._is_spent(session):
+            serving = self._spent
+        if serving is not None:
+            serving.take(session, number, method, params)
+        return serving is not None
+
+    def _is_spent(self, session: Session) -> bool:
+        return self._spent is not None and session is self._spent.session
 
     def _told(self, session: Session, method: str, params: list[Any]) -> None:
         match method, params:
@@ -276,7 +282,7 @@ class Client:
             with signals_to(worker.stop) if signals else contextlib.nullcontext():
                 await worker.run(self._tell)
         finally:
-            self._spent, self._worker = worker.serving.session, None
+            self._spent, self._worker = worker.serving, None
 
     def stop(self) -> None:
         """Ends work(): no more is taken, and it returns when all that runs has ended or its grace is over."""
@@ -287,7 +293,7 @@ class Client:
         """What we serve, to the server of the connection that is up; those that follow are told as they open."""
         self._start()
         session = await asyncio.shield(self._up)
-        if session is self._spent:
+        if self._is_spent(session):
             session.drop()
             session = await asyncio.shield(self._up)
         try:
@@ -374,7 +380,7 @@ class Client:
         answers = await self.request("task.submit_many", [packed, defaults], timeout=answer_timeout)
         if not isinstance(answers, list):
             raise ErgonError("PROTOCOL", "the server's answer is no list")
-        return [RemoteError(*split(a["error"])) if "error" in a else Task(self, part(a, "id", str), a) for a in answers]
+        return [remote_error(a["error"]) if "error" in a else Task(self, part(a, "id", str), a) for a in answers]
 
     async def cron_put(self, name: str, schedule: Duration, method: str, *params: Any, answer_timeout: Optional[Until] = None,
                        **options: Unpack[CronOptions]) -> dict[str, Any]:
@@ -559,7 +565,7 @@ class ActorRef:
         """Puts a reminder, in place of the one of its name: a message that comes `after` so long, or `at` a time (datetime), and
         with `every` again and again. A Task, whose `run_now` fires it."""
         order = [self.name, name, method, list(params), types.times_of(after, at, every)]
-        answer = await self._client.request("actor.remind", order, again=True)
+        answer = await self._client.request("actor.remind", order)
         return Task(self._client, part(answer, "id", str), answer)
 
     async def forget(self, name: str) -> bool:
@@ -650,5 +656,4 @@ def result_of(task: dict[str, Any]) -> Any:
         return task.get("result")
     if state == "done":
         raise RemoteError("TOO_LARGE", "the result was larger than keep_size, and was not kept", data=task)
-    code, text = split(task.get("error") or f"{state.upper()}: the task is {state}")
-    raise RemoteError(code, text, data=task)
+    raise remote_error(task.get("error") or f"{state.upper()}: the task is {state}", task)

@@ -8,7 +8,7 @@ from typing import Any, Optional, TypeVar
 from .times import Until, left_of, whole_ms
 
 # Said by servers that do not tell by themselves whether an error is worth another try.
-RETRYABLE = {"BUSY", "DRAINING", "MEMORY", "STORE"}
+RETRYABLE = {"BUSY", "DRAINING", "MEMORY", "STORE", "NO_WORKER"}
 NAMED = re.compile(r"([A-Z_][A-Z0-9_]*): ?(.*)", re.S)
 
 
