@@ -437,9 +437,12 @@ static void on_message(void *owner, struct span message, const struct envelope *
         go_down(c, ERGON_END_UNREACHABLE, text);
         return;
     }
-    /* Not when it is connected: a server at its limit accepts, says nothing and closes. */
-    c->attempt = 0;
     known = known != NULL ? known : &e;
+    bool closes = known->type == ENVELOPE_NOTIFICATION && span_is(known->method, "server.closing");
+    /* Not when it is connected: a server at its limit accepts, says so or nothing, and closes; and
+     * one that refuses the token answers, too. */
+    if (c->state == ERGON_STATE_READY && !closes)
+        c->attempt = 0;
     switch (known->type) {
     case ENVELOPE_RESPONSE:
         on_response(c, known);
@@ -449,7 +452,7 @@ static void on_message(void *owner, struct span message, const struct envelope *
             c->stats.unasked++;
         return;
     case ENVELOPE_NOTIFICATION:
-        if (span_is(known->method, "server.closing"))
+        if (closes)
             on_closing(c, known->params);
         if (!serve_notification(&c->serve, known))
             c->stats.unasked++;

@@ -16,7 +16,7 @@ struct ergon_client {
     struct calls calls;
     struct serve serve;
     struct event timer; /* connect limit while CONNECTING, next attempt while BACKING_OFF */
-    uint32_t attempt;   /* failures since a server last said something */
+    uint32_t attempt;   /* failures since a server last served it */
     unsigned depth;     /* callbacks of this client on the stack */
     bool doomed;        /* freed by the user; goes when depth is 0 */
     struct ergon_client_stats stats;

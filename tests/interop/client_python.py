@@ -271,6 +271,18 @@ def looks_like_progress(events):
     check.assertEqual(sum(e["event"] == "progress" for e in events), 5)
 
 
+def free_watches(ergon, task):
+    """On the client's own thread, and on one that holds its gate: either may run the collector."""
+    watches = [task.watch(), task.watch()]
+    for events in watches:
+        next(events)
+    del events
+    ergon._engine.soon(watches.pop)
+    ergon.call("echo", 1)
+    with ergon._engine._gate:
+        watches.clear()
+
+
 async def watch():
     async with aio.Client(URL) as ergon:
         task = await ergon.submit("progress", 5)
@@ -297,6 +309,7 @@ async def watch():
         looks_like_progress(list(task.watch()))
         for event in ergon.submit("sleep", "60s").watch():
             break  # nobody waits for the rest
+        free_watches(ergon, task)
         check.assertEqual(ergon.task(task.id).wait(), 5)
 
 

@@ -58,8 +58,10 @@ def worker():
 
 def forked():
     client = called()
+    client._engine._gate.acquire()  # as another thread may, which the child has not
     if os.fork() == 0:
         sys.exit(0)
+    client._engine._gate.release()
     assert os.wait()[1] == 0
     assert client.call("echo", 1) == 1
     return client

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -86,8 +87,10 @@ class Engine:
 
     def leave(self) -> None:
         """Nobody closed the client: it was freed, or the process ends."""
+        if self._process != os.getpid():  # it was forked: it has no such thread, and one that had the gate gives it to nobody
+            return
         with self._gate:
-            if self._closing or self._process != os.getpid():  # threads are not there in a process that was forked
+            if self._closing:
                 return
             self._closing = self._leaving = True
         self._loop.call_soon_threadsafe(self._begin_to_leave)
@@ -220,8 +223,7 @@ class Client:
                 yield event
         finally:
             if not sys.is_finalizing():  # the client's thread runs no more
-                with contextlib.suppress(Closed):
-                    self._run(ended(events))
+                self._engine.soon(functools.partial(end, events))  # without a wait: any thread may free this, also the client's
 
     def acquire(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
                 ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Hold:
@@ -397,8 +399,10 @@ async def following(events: AsyncIterator[dict[str, Any]]) -> Optional[dict[str,
     return await anext(events, None)
 
 
-async def ended(events: AsyncGenerator[dict[str, Any], None]) -> None:
-    await events.aclose()
+def end(events: AsyncGenerator[dict[str, Any], None]) -> None:
+    """Ends a watch that waits for nothing; one that does is being cancelled."""
+    with contextlib.suppress(StopIteration, RuntimeError):
+        events.aclose().send(None)
 
 
 async def settle() -> None:

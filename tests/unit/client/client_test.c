@@ -365,6 +365,42 @@ WORLD_TEST(a_refused_token_ends_waiting_calls)
     assert_int_equal(w->server.messages, 1);
 }
 
+/* ---- a server that has no room ---- */
+
+static void say_no_room(struct scripted *s, const struct envelope *e)
+{
+    static const char closing[] = "\x93\x02\xaeserver.closing\x92\xa4"
+                                  "BUSY\xa4"
+                                  "full";
+    (void)e;
+    scripted_send(s, closing, sizeof closing - 1);
+}
+
+static void expect_back_off_grows(struct world *w)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        world_call(w, "x", 0);
+        world_until(w, i + 1);
+        assert_int_equal(w->client->attempt, i + 1);
+    }
+}
+
+WORLD_TEST(the_back_off_grows_while_the_server_has_no_room)
+{
+    expect_back_off_grows(world_open(state, say_no_room, NULL, (struct ergon_options){0}));
+}
+
+static void refuse_token(struct scripted *s, const struct envelope *e)
+{
+    scripted_refuse(s, e->msgid, "AUTH: no such token");
+}
+
+WORLD_TEST(the_back_off_grows_while_the_token_is_refused)
+{
+    struct ergon_options options = {.token = "bad"};
+    expect_back_off_grows(world_open(state, refuse_token, NULL, options));
+}
+
 /* ---- arguments ---- */
 
 WORLD_TEST(wrong_arguments_are_refused_without_a_callback)

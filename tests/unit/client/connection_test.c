@@ -5,6 +5,7 @@
 #include <event2/event.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -182,6 +183,18 @@ CONNECTION_TEST(where_one_address_does_not_answer_the_next_is_tried)
     open_connection(o);
     assert_int_equal(o->downs, 0);
     assert_int_equal(o->server.accepted, 1);
+}
+
+CONNECTION_TEST(a_server_that_has_gone_without_a_word_is_noticed)
+{
+    int on = 0, silence = 0;
+    socklen_t len = sizeof on;
+
+    open_connection(o);
+    getsockopt(o->connection.fd, SOL_SOCKET, SO_KEEPALIVE, &on, &len);
+    getsockopt(o->connection.fd, IPPROTO_TCP, TCP_KEEPIDLE, &silence, &len);
+    assert_int_equal(on, 1);
+    assert_int_equal(silence, 15);
 }
 
 /* As TLS may: what the socket gave is in the stream, and no event will tell of it. */
