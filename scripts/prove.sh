@@ -48,7 +48,8 @@ sems() {
 # A model of accounts: 10,000 random steps, ERGON_MODELS times. Money that moves between actors, under power cuts: ERGON_CUTS says how many; and under kill -9 of the server and of their hosts, and
 # full disks (root only): ERGON_KILLS and ERGON_FULL say how often, ERGON_TRANSFERS and ERGON_ACCOUNTS how much, ERGON_SEED of which
 # random numbers. Then ERGON_TURNS turns of hosts that are stopped, killed and late, harmed each ERGON_HARM turns, and a deploy of
-# their hosts: ERGON_CARTS says how many. And what very many take: ERGON_ACTORS, ERGON_ACTORS_BYTES, ERGON_SECONDS.
+# their hosts: ERGON_CARTS says how many. And what very many take: ERGON_ACTORS, ERGON_ACTORS_BYTES, ERGON_SECONDS;
+# and how they sleep and are stepped: ERGON_SLEEPERS, ERGON_STEPPERS, ERGON_STEPS.
 actors() {
     cmake --build "$build" --target test_unit_jobs_money_cuts test_unit_jobs_actors_model money_host turns_host >/dev/null
     for seed in $(seq 1 "${ERGON_MODELS:-100}"); do
@@ -62,6 +63,7 @@ actors() {
     ERGON_BUILD="$build" ERGON_TURNS=${ERGON_TURNS:-1000000} ERGON_HARM=${ERGON_HARM:-3000} "$python" tests/e2e/actors_apart_test.py
     ERGON_BUILD="$build" ERGON_CARTS=${ERGON_CARTS:-10000} "$python" tests/e2e/actors_deploy_test.py
     ERGON_BUILD="$build" "$python" tests/e2e/actors_memory.py
+    ERGON_BUILD="$build" "$python" tests/e2e/actors_steps.py
 }
 
 # A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.

@@ -18,7 +18,10 @@
 
 #include "base/list.h"
 
-enum { OUT_OF_TURN_MAX = 256 }; /* visits per walk; the objects in the list get their turn, too */
+/* Visits per walk; the objects in the list get their turn, too.  With 256 a round of 100 actors
+ * that were stepped without end took 5 ms, and `echo` beside them 14; the rates of calls are the
+ * same. */
+enum { OUT_OF_TURN_MAX = 16 };
 
 /* A party: objects that are behind and share their turns. */
 struct behind {

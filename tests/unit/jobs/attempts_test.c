@@ -177,3 +177,26 @@ ATTEMPTS_TEST(there_are_as_many_labels_as_numbers)
         worker_label_unref(all, (uint16_t)slot);
     assert_int_equal(labels(w), 0);
 }
+
+static uint32_t submit_of(struct jobs_world *w, uint8_t priority, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        jobs_world_submit(w, &WORK(.priority = priority));
+    jobs_world_settle(w);
+    return w->out[0] + w->out[1];
+}
+
+/* Steps of actors have that priority, and all that is out goes before what comes then. */
+JOBS_TEST(few_of_the_lowest_priority_are_out_before_they_begin, .room = 100)
+{
+    w->holds = true;
+    uint32_t lowest = submit_of(w, 0, 50);
+    assert_in_range(lowest, 1, 16);
+    assert_int_equal(submit_of(w, 1, 50), lowest + 50);
+    world_begin(w->runs);
+    jobs_world_pass(w, AO_MS(100)); /* begins are looked for meanwhile */
+    assert_int_equal(w->out[0] + w->out[1], lowest + 51);
+    world_finish(w->runs, "\xc0");
+    jobs_world_settle(w);
+    assert_int_equal(w->out[0] + w->out[1], lowest + 50);
+}
