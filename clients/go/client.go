@@ -256,7 +256,11 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 		select {
 		case <-up.ready:
 		case <-ctx.Done():
-			return c.news.late(ctx.Err())
+			select {
+			case <-up.ready: // with so short a context, too
+			default:
+				return c.news.late(ctx.Err())
+			}
 		}
 		if up.err != nil {
 			return up.err

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	waitLongest = 24 * time.Hour // that the server is asked to wait at a time
-	letGo       = time.Second    // before others may have the permits
+	waitLongest = 24 * time.Hour  // that the server is asked to wait at a time
+	letGo       = time.Second     // before others may have the permits
+	answerLate  = 5 * time.Second // beyond the wait, for the answer
 )
 
 // SemOptions of Acquire and Sem; the zero value means the defaults.
@@ -199,22 +200,21 @@ func (c *Client) giveBack(ctx context.Context, on *session, name string, secret 
 	}
 }
 
-// Acquire waits for permits of a semaphore. NOT_FOUND: there is no such semaphore; DEADLINE: not in time; BAD_PARAMS: there
-// are not so many; or the context's error.
+// Acquire waits for permits of a semaphore. NOT_FOUND: there is no such semaphore; BAD_PARAMS: there are not so many; DEADLINE:
+// not in time, or context.DeadlineExceeded if the server did not say so; or the context's error.
 func (c *Client) Acquire(ctx context.Context, name string, o SemOptions) (*Hold, error) {
 	withDefault(&o.Permits, 1)
 	withDefault(&o.Grace, 10*time.Second)
-	end := time.Now().Add(o.Wait)
+	end := time.Now()
+	if o.Wait > 0 {
+		end = end.Add(o.Wait)
+	}
 	for attempt := 0; ; attempt++ {
 		h := &Hold{Name: name, client: c, ttl: o.TTL, time: o.Grace, ended: make(chan struct{})}
 		if o.TTL > 0 && o.TTL < o.Grace {
 			h.time = o.TTL
 		}
-		left := waitLongest
-		if o.Wait != 0 {
-			left = time.Until(end)
-		}
-		err := h.acquire(ctx, o.wire(left))
+		err := h.acquire(ctx, &o, end)
 		switch code := Code(err); {
 		case err == nil:
 			h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -224,16 +224,32 @@ func (c *Client) Acquire(ctx context.Context, name string, o SemOptions) (*Hold,
 			return nil, ctx.Err()
 		case errors.Is(err, ErrBroken), code == "DEADLINE" && o.Wait == 0, isOthers(err) && h.Fence != 0:
 			continue // whoever waited has lost the place
-		case o.Wait != 0 && left <= 0, code != "BUSY" && code != "DRAINING" && code != "MEMORY":
+		case o.Wait != 0 && time.Now().After(end), code != "BUSY" && code != "DRAINING" && code != "MEMORY":
 			return nil, err
 		}
-		if err := sleep(ctx, pause(attempt, pauseMin, pauseMax)); err != nil {
+		d := pause(attempt, pauseMin, pauseMax)
+		if left := time.Until(end); o.Wait != 0 && left < d {
+			d = left
+		}
+		if err := sleep(ctx, d); err != nil {
 			return nil, err
 		}
 	}
 }
 
-func (o *SemOptions) wire(wait time.Duration) map[string]any {
+// limited ends at that time, if the wait has an end.
+func (o *SemOptions) limited(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
+	if o.Wait == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, end)
+}
+
+func (o *SemOptions) wire(end time.Time) map[string]any {
+	wait := waitLongest
+	if o.Wait != 0 {
+		wait = time.Until(end)
+	}
 	if wait < 0 {
 		wait = 0
 	}
@@ -250,11 +266,15 @@ func (o *SemOptions) wire(wait time.Duration) map[string]any {
 	return with
 }
 
-func (h *Hold) acquire(ctx context.Context, with map[string]any) error {
+func (h *Hold) acquire(ctx context.Context, o *SemOptions, end time.Time) error {
 	sent := time.Now()
-	err := h.client.with(ctx, func(s *session) error {
+	connected, cancel := o.limited(ctx, end)
+	defer cancel()
+	ctx, stop := o.limited(ctx, end.Add(answerLate))
+	defer stop()
+	err := h.client.with(connected, func(s *session) error {
 		sent = time.Now()
-		answer, err := s.requestLate(ctx, "sem.acquire", []any{h.Name, with}, func(late any) { // granted to nobody
+		answer, err := s.requestLate(ctx, "sem.acquire", []any{h.Name, o.wire(end)}, func(late any) { // granted to nobody
 			said, _ := late.(map[string]any)
 			within, cancel := context.WithTimeout(context.Background(), h.time)
 			defer cancel()

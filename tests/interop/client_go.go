@@ -361,6 +361,7 @@ func closed() {
 	holds("it may succeed later", fails("UNREACHABLE", c, err).Retryable)
 	c = good(ergon.New(nobody, ergon.Options{}))
 	late(c.Call(soon(200*time.Millisecond), "echo", 1))
+	late(c.Acquire(ctx, "s", ergon.SemOptions{Wait: 50 * time.Millisecond}))
 	c.Close()
 }
 

@@ -13,6 +13,7 @@ const { promisify } = require('util');
 const ergonClient = require('ergon-client');
 const { typesOf } = require('ergon-client/lib/actors');
 const { encode, Scanner } = require('ergon-client/lib/msgpack');
+const { Later } = require('ergon-client/lib/protocol');
 const { KINDS } = require('ergon-client/lib/options');
 const { Actor, Again, Client, Ext, ErgonError, Permanent, connect, turn } = ergonClient;
 
@@ -559,7 +560,11 @@ const scenarios = {
         assert.ok((await fails('UNREACHABLE', connect(env.ERGON_NOBODY))).retryable);
         const late = new Client(env.ERGON_NOBODY);
         await fails('TIMEOUT', late.call('echo', [1], { timeout: 200 }));
+        await fails('TIMEOUT', late.acquire('s', { wait: 50 }));
         await late.close();
+        const never = new Later();
+        await assert.rejects(never.wait(AbortSignal.timeout(1)), { name: 'TimeoutError' });
+        assert.strictEqual(never.waiting.size, 0); // so an outage costs no memory
     },
 
     rubbish: async () => {

@@ -341,6 +341,8 @@ async def closed():
         await asyncio.wait_for(given_up.connect(), 0.05)
     await fails("CLOSED", given_up.call("echo", 1))
     silent.close()
+    await deaf()
+    await forgetful()
     blocking = ergon_client.Client(URL)
     check.assertEqual(blocking.call("echo", 1), 1)
     events = blocking.submit("sleep", "60s").watch()
@@ -352,6 +354,41 @@ async def closed():
             use()
     closed_under_calls()
     check.assertEqual([t.name for t in threading.enumerate() if t.name == "ergon-client"], [])
+
+
+async def deaf():
+    """A server that greets, and reads no more: of calls that are given up no bytes wait, and a wait for permits ends."""
+    over = asyncio.Event()
+
+    async def greet(reader, writer):
+        await reader.read(1 << 16)
+        writer.write(msgpack.packb([1, 1, "NO_METHOD: ?", None]))
+        await over.wait()
+        writer.close()
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    aio.sems.ANSWER, usual = 0.05, aio.sems.ANSWER
+    async with aio.Client("ergon://127.0.0.1:%d" % server.sockets[0].getsockname()[1]) as ergon:
+        await fails("TIMEOUT", ergon.acquire("s", wait=0.01))
+        for _ in range(40):
+            await fails("TIMEOUT", ergon.call("echo", bytes(1 << 20), timeout=0.01))
+        check.assertLess((await ergon._session())._writer.transport.get_write_buffer_size(), 4 << 20)
+        over.set()
+    aio.sems.ANSWER = usual
+    server.close()
+
+
+async def forgetful():
+    """Of a task that the server forgets before it is asked for the result that it left out there is none."""
+    ended = [{"id": "a", "state": "done"}, {"id": "b", "state": "done", "result": 2}]
+
+    def answer(number, method, params):
+        if method == "task.wait":
+            return [1, number, None, {"ended": ended, "open": []}]
+        return [1, number, "NOT_FOUND: ?", None]
+    server, url = await scripted(answer)
+    async with aio.Client(url) as ergon:
+        check.assertEqual((await ergon.wait(["a", "b"]))["ended"], ended)
+    server.close()
 
 
 def until_closed(ergon):

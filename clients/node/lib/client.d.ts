@@ -225,7 +225,7 @@ export interface SemOptions {
     permits?: number;
     /** There shall be so many in all, if there is no semaphore of that name yet. */
     of?: number;
-    /** How long to wait for them; default: as long as it takes. Fails with DEADLINE after that. */
+    /** How long to wait for them; default: as long as it takes. Fails with DEADLINE then, or TIMEOUT if the server is silent. */
     wait?: Until | null;
     /** So long they stay ours when the connection is lost, or this process does not renew them; "10s". */
     grace?: Duration;
@@ -249,7 +249,10 @@ export interface Hold {
     readonly signal: AbortSignal;
     /** Their time begins anew. */
     renew(): Promise<void>;
-    /** Gives them back. False: they were lost, or the server cannot be told. */
+    /**
+     * Gives them back. False: they were lost, or the server has not said yet that it has them; the client goes on with that as
+     * long as it is connected, and without a connection they go back after their grace.
+     */
     release(): Promise<boolean>;
 }
 

@@ -7,7 +7,7 @@ const { Again, ErgonError, Permanent, named } = require('./errors');
 const { Ext } = require('./msgpack');
 const { News, logOf } = require('./news');
 const { check, idOf, idsOf, msOf, scheduleOf, told, waitOf } = require('./options');
-const { Address, Broken, Session, Unsent, until } = require('./protocol');
+const { Address, Broken, Later, Session, Unsent, until } = require('./protocol');
 const sems = require('./sems');
 const work = require('./work');
 
@@ -65,14 +65,6 @@ async function sleep(ms, signal) {
     } finally {
         disarm();
     }
-}
-
-/** A promise that others settle, of which nobody need take notice. */
-function deferred() {
-    const made = { session: null };
-    made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
-    made.promise.catch(() => {});
-    return made;
 }
 
 /** So many at a time; the others wait, in order. */
@@ -156,8 +148,8 @@ class Client extends events.EventEmitter {
     #stop = new AbortController(); // close() aborts it
     #keeper = null; // the promise of what connects, and what follows belongs to it
     #session = null; // the last one that was begun
-    #up = deferred(); // of the next session, or of the one that is up
-    #tried = deferred(); // the first attempt is over
+    #up = new Later(); // of the next session, or of the one that is up
+    #tried = new Later(); // the first attempt is over
     #worker; // who answers requests of the server
     #spent; // what served for a worker that has ended: it hands back what still comes over its session
     #log;
@@ -183,7 +175,7 @@ class Client extends events.EventEmitter {
         this.#isAsked = this.#keeper === null;
         this.#start();
         try {
-            await this.#tried.promise;
+            await this.#tried.wait();
         } catch (error) {
             await this.close();
             throw error;
@@ -224,14 +216,14 @@ class Client extends events.EventEmitter {
                     this.#up.session = session;
                     this.#up.resolve(session);
                 }
-                await session.over;
+                await session.over.wait();
             } catch (error) {
                 if (!(error instanceof ErgonError)) throw error;
                 if (!signal.aborted) this.#refused(error);
                 this.#tried.reject(error);
                 if (error.code === 'AUTH') {
                     this.#up.reject(error);
-                    this.#up = deferred();
+                    this.#up = new Later();
                 }
             }
             await this.#rest(pause(attempt, this.#options.backoff));
@@ -306,14 +298,14 @@ class Client extends events.EventEmitter {
         if (this.#up.session !== session) return;
         const isOurs = this.#stop.signal.aborted;
         this.#tell('disconnect', isOurs ? 'the client closed it' : session.ended, isOurs || session === this.#spent?.session);
-        if (!isOurs) this.#up = deferred();
+        if (!isOurs) this.#up = new Later();
     }
 
     /** Runs use(session) with the session that is up, and again if that ended before anything was sent. */
     async #with(signal, use) {
         for (;;) {
             this.#start();
-            const session = await until(this.#up.promise, signal);
+            const session = await this.#up.wait(signal);
             try {
                 return await use(session);
             } catch (error) {
@@ -368,10 +360,10 @@ class Client extends events.EventEmitter {
     /** What we serve, to the server of the connection that is up; those that follow are told as they open. */
     async #offer() {
         this.#start();
-        let session = await this.#up.promise;
+        let session = await this.#up.wait();
         if (session === this.#spent?.session) {
             session.end('the client closed it');
-            session = await this.#up.promise;
+            session = await this.#up.wait();
         }
         await this.#begin(session).catch((error) => {
             if (!(error instanceof ErgonError)) throw error; // else it is tried on the next
@@ -536,9 +528,9 @@ class Client extends events.EventEmitter {
         return {
             session: (signal) => {
                 this.#start();
-                return until(this.#up.promise, signal);
+                return this.#up.wait(signal);
             },
-            request: (...request) => this.request(...request),
+            within,
         };
     }
 

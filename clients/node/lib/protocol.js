@@ -32,6 +32,34 @@ function until(promise, signal) {
     });
 }
 
+/** What others settle, once. Of a wait that is given up nothing is left, however long the others take. */
+class Later {
+    waiting = new Set(); // {resolve, reject} of each wait
+    #how = null; // [name of one of these, value], once it is settled
+
+    resolve(value) {
+        this.#settle('resolve', value);
+    }
+
+    reject(error) {
+        this.#settle('reject', error);
+    }
+
+    #settle(...how) {
+        this.#how ??= how;
+        for (const one of this.waiting) one[this.#how[0]](this.#how[1]);
+        this.waiting.clear();
+    }
+
+    /** The value, the error, or the signal's reason if that comes first. */
+    wait(signal = new AbortController().signal) {
+        let one;
+        const settled = new Promise((resolve, reject) => this.waiting.add((one = { resolve, reject })));
+        if (this.#how !== null) this.#settle();
+        return until(settled, signal).finally(() => this.waiting.delete(one));
+    }
+}
+
 /** Why a socket failed; of a host with several addresses the reasons of all. */
 function reasonOf(error) {
     return error.message || error.errors?.map(({ message }) => message).join('; ') || error.code || String(error);
@@ -79,26 +107,29 @@ class Session {
         this.ended = null; // why, once it has
         this.calls = new Map(); // id: {resolve, reject} of its answer
         this.last = 0;
-        this.waiting = []; // those that want to write, while the socket is full
+        this.room = new Later(); // in the socket, for those that want to write
         this.closing = null; // why the server closes it, if it told
         this.draining = false; // the server is stopping
         Object.assign(this, { address, messageMax, onNotification, onRequest, onEnd, onDrain, scanner: new Scanner(messageMax) });
         const [socket, connected] = address.dial();
         this.socket = socket;
         this.connected = new Promise((resolve) => socket.once(connected, resolve));
-        this.over = new Promise((resolve) => socket.once('close', resolve));
+        this.over = new Later();
         socket.setNoDelay?.(true);
         socket.setKeepAlive?.(true, 15000);
         socket.on('data', (bytes) => this.receive(bytes));
-        socket.on('drain', () => this.waiting.splice(0).forEach((go) => go()));
+        socket.on('drain', () => this.makeRoom());
         socket.on('error', (error) => this.end(reasonOf(error)));
-        socket.on('close', () => this.end(this.closing ?? 'the server closed it'));
+        socket.on('close', () => {
+            this.end(this.closing ?? 'the server closed it');
+            this.over.resolve();
+        });
     }
 
     /** Connects, says how we want to be answered, and who we are. UNREACHABLE or AUTH; the signal's reason. */
     async introduce(signal) {
         const { token, url } = this.address;
-        await until(Promise.race([this.connected, this.over]), signal);
+        await until(Promise.race([this.connected, this.over.wait()]), signal);
         const hello = { errors: 'map', half_close: false, push: true }; // so it tells why it closes
         const asked = [this.request('server.hello', [hello], signal)];
         if (token !== null) asked.push(this.request('server.auth', [token], signal));
@@ -128,7 +159,13 @@ class Session {
     }
 
     drained(signal) {
-        return until(new Promise((resolve) => this.waiting.push(resolve)), signal);
+        return this.room.wait(signal);
+    }
+
+    makeRoom() {
+        const { room } = this;
+        this.room = new Later();
+        room.resolve();
     }
 
     nextId() {
@@ -224,7 +261,7 @@ class Session {
         if (this.ended !== null) return;
         this.ended = why;
         this.socket.destroy();
-        this.waiting.splice(0).forEach((go) => go());
+        this.makeRoom();
         const calls = [...this.calls.values()];
         this.calls.clear();
         for (const { reject } of calls) reject(new Broken(why));
@@ -235,9 +272,9 @@ class Session {
     async finish() {
         const late = setTimeout(() => this.end('the client closed it'), 1000);
         this.socket.end();
-        await this.over;
+        await this.over.wait();
         clearTimeout(late);
     }
 }
 
-module.exports = { Address, Broken, Session, Unsent, until };
+module.exports = { Address, Broken, Later, Session, Unsent, until };

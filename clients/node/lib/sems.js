@@ -3,9 +3,10 @@
 
 const { ErgonError, named } = require('./errors');
 const { check, waitOf, wholeOf } = require('./options');
-const { Broken, Unsent, until } = require('./protocol');
+const { Broken, Later, Unsent, until } = require('./protocol');
 
 const WAIT = 24 * 3600000; // ms that the server is asked to wait at a time
+const ANSWER = 5000; // ms beyond the wait that we wait for the answer
 const LOST = ['FENCED', 'NOT_FOUND', 'DENIED']; // of a renewal: somebody else may have the permits
 const BUSY = ['BUSY', 'DRAINING', 'MEMORY'];
 const MARGIN = 1000; // ms before others may have them, at which we let go
@@ -14,13 +15,15 @@ const now = () => performance.now();
 const isOthers = (error) => error.remote && LOST.includes(error.code);
 const isGone = (error) => error instanceof Unsent || error instanceof Broken;
 
-/** Returns after so many ms, when the promise is there, or throws the signal's reason. */
-async function pass(ms, signal, promise = new Promise(() => {})) {
+/** Returns after so many ms, when that is over, or throws the signal's reason. */
+async function pass(ms, signal, over = new Later()) {
+    const enough = new AbortController();
     let timer;
     const late = new Promise((resolve) => (timer = setTimeout(resolve, Math.max(0, ms))));
     try {
-        await until(Promise.race([late, promise]), signal);
+        await until(Promise.race([late, over.wait(enough.signal).catch(() => {})]), signal);
     } finally {
+        enough.abort();
         clearTimeout(timer);
     }
 }
@@ -171,12 +174,15 @@ async function acquire(peer, name, options = {}) {
     for (let attempt = 0; ; attempt++) {
         const hold = new Hold(peer, name, { grace, ttl });
         try {
-            const session = await peer.session(signal);
-            const sent = now();
-            const params = [name, { ...wanted, wait: Math.round(Math.min(WAIT, Math.max(0, end - sent))) }];
-            const answer = await session.request('sem.acquire', params, signal, (late) => Hold.drop(hold, session, late));
-            await hold.begin(session, sent, answer, signal);
-            return hold;
+            const timed = (more) => ({ timeout: Math.max(0, end - now()) + more, signal });
+            const session = await peer.within(timed(0), 'sem.acquire', (inner) => peer.session(inner));
+            return await peer.within(timed(ANSWER), 'sem.acquire', async (inner) => {
+                const sent = now();
+                const params = [name, { ...wanted, wait: Math.round(Math.min(WAIT, Math.max(0, end - sent))) }];
+                const answer = await session.request('sem.acquire', params, inner, (late) => Hold.drop(hold, session, late));
+                await hold.begin(session, sent, answer, inner);
+                return hold;
+            });
         } catch (error) {
             if (isGone(error)) continue; // whoever waited has lost the place
             if (!error.remote) throw error;
@@ -184,7 +190,7 @@ async function acquire(peer, name, options = {}) {
             if (isOthers(error) && hold.fence !== null) continue;
             if (now() >= end || !BUSY.includes(error.code)) throw error;
         }
-        await pass(Math.min(10000, 100 * 2 ** attempt), signal);
+        await pass(Math.min(10000, 100 * 2 ** attempt, end - now()), signal);
     }
 }
 

@@ -422,17 +422,28 @@ class Client:
         return {name: [each for answer in answers for each in answer[name]] for name in ("ended", "open")}
 
     async def _wait_group(self, ids: list[str], any: bool, result: bool) -> dict[str, list[Any]]:
-        """What a request may name. An answer has results of some MiB at most: those of further tasks are asked for again."""
+        """What a request may name."""
         ended: list[Any] = []
         while True:
             answer = await self._poll("task.wait", [ids, {"timeout": POLL, "any": any, "result": result}])
-            news, ids = part(answer, "ended", list), part(answer, "open", list)
-            full = [shown(task) for task in news if not result or "result" in task]
-            short = [task for task in news if result and "result" not in task] if full else []
-            ended += full or [shown(task) for task in news]
-            if not ids and not short or any and ended:
-                return {"ended": ended + [shown(task) for task in short], "open": ids}
-            ids = [task["id"] for task in short] + ids
+            ended += part(answer, "ended", list)
+            ids = part(answer, "open", list)
+            if not ids or any and ended:
+                break
+        for task in ended:
+            if result and "result" not in task:  # an answer has results of some MiB at most
+                task.update(await self._result_of(task["id"]))
+        return {"ended": [shown(task) for task in ended], "open": ids}
+
+    async def _result_of(self, id: str) -> dict[str, Any]:
+        """Of a task that the server has forgotten meanwhile there is none."""
+        try:
+            found = await self._once("task.get", [id, {"result": True}], self._calls, STOPPING)
+        except RemoteError as error:
+            if error.code != "NOT_FOUND":
+                raise
+            return {}
+        return {name: found[name] for name in ("result", "cut") if name in found}
 
     async def _poll(self, method: str, params: Any) -> Any:
         while True:

@@ -402,7 +402,7 @@ async def following(events: AsyncIterator[dict[str, Any]]) -> Optional[dict[str,
 def end(events: AsyncGenerator[dict[str, Any], None]) -> None:
     """Ends a watch that waits for nothing; one that does is being cancelled."""
     with contextlib.suppress(StopIteration, RuntimeError):
-        events.aclose().send(None)
+        events.aclose().__await__().send(None)
 
 
 async def settle() -> None:

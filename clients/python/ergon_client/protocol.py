@@ -143,6 +143,7 @@ class Session:
         number, answer = -1, asyncio.get_running_loop().create_future()
         try:
             async with self._writing:
+                await self._drain()  # the one before may have been given up, and what it wrote is there
                 number = self._next_id()
                 self._write([REQUEST, number, method, params])
                 self._calls[number] = answer
@@ -158,12 +159,14 @@ class Session:
 
     async def notify(self, method: str, params: Any) -> None:
         async with self._writing:
+            await self._drain()
             self._write([NOTIFICATION, method, params])
             await self._drain()
 
     async def answer(self, number: Any, error: Any, result: Any) -> None:
         """Answers a request of the server, and returns when the socket has taken that.  As _write()."""
         async with self._writing:
+            await self._drain()
             self._write([RESPONSE, number, error, result])
             await self._drain()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .aio import Client
 
 WAIT = 24 * 3600.0  # s that the server is asked to wait at a time
+ANSWER = 5.0  # s beyond the wait that we wait for the answer
 LOST = ("FENCED", "NOT_FOUND", "DENIED")  # of a renewal: somebody else may have the permits
 MARGIN = 1.0  # s before others may have them, at which we let go
 
@@ -165,12 +166,15 @@ async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[i
         try:
             left = WAIT if until is None else max(0.0, until - sent)
             order = [name, {**options, "wait": ms(left)}]
-            answer = await session.request("sem.acquire", order, functools.partial(late, hold=hold, session=session))
-            hold._begin(session, sent, answer)
-            if time.monotonic() - sent > hold._time / 3:
-                await hold._check()
+            async with asyncio.timeout(None if until is None else left + ANSWER):
+                answer = await session.request("sem.acquire", order, functools.partial(late, hold=hold, session=session))
+                hold._begin(session, sent, answer)
+                if time.monotonic() - sent > hold._time / 3:
+                    await hold._check()
             hold._keeper = asyncio.create_task(hold._keep())
             return hold
+        except TimeoutError:
+            raise TimedOut("sem.acquire") from None
         except (Unsent, Broken):
             continue  # whoever waited has lost the place
         except RemoteError as error:
@@ -179,7 +183,7 @@ async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[i
                 continue
             if is_late or error.code not in ("BUSY", "DRAINING", "MEMORY"):
                 raise
-        await asyncio.sleep(min(10.0, 0.1 * 2 ** attempt))
+        await asyncio.sleep(min(10.0, 0.1 * 2 ** attempt, WAIT if until is None else until - time.monotonic()))
         attempt += 1
 
 
