@@ -31,7 +31,7 @@
     X(WORKER_LOST, 16, false, "the worker that ran it was lost; it may have run")                  \
     X(NO_WORKER, 17, true, "no worker offers this method now")                                     \
     X(UNSURE, 18, false,                                                                           \
-      "the server that had the request was lost or stopped: it may have been done")                \
+      "it may have been done: its server was lost, stopped, or could not write it")                \
     X(STOPPED, 19, false, "the actor is stopped")                                                  \
     X(DEADLOCK, 20, false, "the call would wait for its own end")                                  \
     X(BAD_CHANGES, 21, false, "a turn answered changes that its actor cannot take")
