@@ -16,12 +16,14 @@ enum { BATCHES = 2, UNITS = 2, UNIT_OPS = 4096 };
 #define SILENT         (5 * SECOND)
 #define FORSAKEN       (10 * SECOND)
 #define UNREPLICATED   SECOND
+#define DOUBTED        SECOND
 #define SET_BACK_LEAST SECOND
 
 struct unit {
     struct store_batch *batch; /* NULL: an empty one, which tries whether it works again */
     uint32_t from, count;
-    uint64_t number;
+    uint64_t number, sent_at;
+    uint8_t need;
 };
 
 struct store {
@@ -244,13 +246,8 @@ static uint8_t need_of(const struct store *s, const struct store_op *op)
 
 static void note_lack(struct store *s, const struct unit *unit)
 {
-    uint8_t most = 0;
-    for (uint32_t n = 0; n < unit->count; n++) {
-        uint8_t need = need_of(s, unit->batch->ops[unit->from + n]);
-        most = need > most ? need : most;
-    }
-    if (now(s) >= s->unreplicated || most < s->lacks)
-        s->lacks = most;
+    if (now(s) >= s->unreplicated || unit->need < s->lacks)
+        s->lacks = unit->need;
     s->unreplicated = now(s) + UNREPLICATED;
 }
 
@@ -309,13 +306,18 @@ static void lose_reads(const struct unit *unit)
             unit->batch->ops[unit->from + n]->error = STORE_AWAY;
 }
 
+static bool is_doubted(const struct store *s, const struct unit *unit)
+{
+    return unit->need > 0 && now(s) - unit->sent_at >= DOUBTED;
+}
+
 static void take_unit(struct store *s, const struct pg_call *call)
 {
     bool wrong = call->state[0] != '\0';
     enum pg_error kind = wrong ? pg_error_kind(call->state) : PG_AGAIN;
     if (s->discards || s->must_settle)
         return;
-    if (!wrong && !call->cancelled) {
+    if (!wrong && !call->cancelled && !is_doubted(s, &s->sent[0])) {
         if (counts(&s->sent[0]))
             s->sent[0].batch->ops[s->sent[0].from]->audit = call->audit;
         take_reads(s, &call->unit);
@@ -331,6 +333,15 @@ static void take_unit(struct store *s, const struct pg_call *call)
 }
 
 /* --- Settling --- */
+
+static uint8_t need_of_sent(const struct store *s, uint64_t batch)
+{
+    uint8_t most = 0;
+    for (uint32_t n = 0; n < s->sent_count; n++)
+        if (s->sent[n].number <= batch && s->sent[n].need > most)
+            most = s->sent[n].need;
+    return most;
+}
 
 static void settled(struct store *s, uint64_t batch)
 {
@@ -351,6 +362,10 @@ static void take_settling(struct store *s, const struct pg_call *call)
             call->cancelled ? "the wait for the standby was cancelled" : call->state);
         s->retry_at = now(s) + s->retry;
         s->over |= call->state[0] && pg_error_kind(call->state) == PG_AWAY;
+    } else if (call->rows == 1 && call->level < need_of_sent(s, call->owner.row.batch)) {
+        say(s, STORE_AWAY, "no standby is configured any more");
+        note_level(s, call->level);
+        s->retry_at = now(s) + s->retry;
     } else if (call->rows == 1) {
         s->fault = (struct store_fault){0};
         s->session = call->owner.session;
@@ -479,6 +494,8 @@ static void send_unit(struct store *s, struct store_batch *batch, uint32_t count
     for (uint32_t n = 0; n < count; n++)
         add_op(s, u, batch->ops[unit.from + n]);
     u->committed_at = time_of_rows(s);
+    unit.need = u->need;
+    unit.sent_at = now(s);
     if (count > 0 && batch->ops[unit.from]->kind == STORE_SET_BACK)
         u->committed_at -= batch->ops[unit.from]->back;
     s->sent[s->sent_count++] = unit;

@@ -300,3 +300,24 @@ const char *contract_order(struct contract_world *w, const char *order)
         fail_msg("%s: %s", order, w->text);
     return w->text;
 }
+
+void contract_freeze(struct contract_world *w)
+{
+    contract_order(w, "freeze s1");
+    contract_order(w, "freeze s2");
+}
+
+void contract_thaw(struct contract_world *w)
+{
+    contract_order(w, "thaw s1");
+    contract_order(w, "thaw s2");
+}
+
+void contract_expect_rows(struct contract_world *w, uint32_t count)
+{
+    char expected[64];
+    snprintf(expected, sizeof expected, "%u|%u\n", count, count);
+    assert_string_equal(contract_sql(w, "SELECT count(*), (SELECT submitted FROM ergon.owner) "
+                                        "FROM ergon.submissions"),
+                        expected);
+}

@@ -84,6 +84,13 @@ uint64_t contract_depose(struct contract_world *w, const char *node);
 const char *contract_sql(struct contract_world *w, const char *sql);
 /* Until the statement answers `expected`: what it asks for is under way. */
 void contract_until(struct contract_world *w, const char *sql, const char *expected);
+/* Of the tasks that were put, so many are there, and the counters are theirs. */
+void contract_expect_rows(struct contract_world *w, uint32_t count);
+/* All standbys, so that commits wait. */
+void contract_freeze(struct contract_world *w);
+void contract_thaw(struct contract_world *w);
+#define CONTRACT_WAITING                                                                           \
+    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'ergon' AND wait_event = 'SyncRep'"
 /* An order to with_postgres.py, which has to be answered by "ok". */
 const char *contract_order(struct contract_world *w, const char *order);
 

@@ -685,6 +685,7 @@ static bool send_ops(struct postgres_store *s, const struct unit *unit)
 bool batch_send(struct postgres_store *s, struct unit *unit)
 {
     unit->need = need_of_unit(s, unit);
+    unit->sent_at = clock_monotonic();
     return send_fence(s, unit) && (unit->count == 0 || send_ops(s, unit)) &&
            PQpipelineSync(s->link.pg);
 }

@@ -24,6 +24,7 @@ struct unit {
     uint32_t from, count;
     uint64_t number;
     uint8_t need; /* the level that its commit has to have; 0: any */
+    ao_time sent_at;
 };
 
 struct begun {
@@ -40,7 +41,8 @@ struct answer {
     bool failed;
     char state[6];
     struct store_fault fault;
-    enum store_level level;  /* of a unit or a settling: what the engine's commits survive */
+    enum store_level level;  /* what the engine's commits survive: a unit's, or since a settling */
+    bool settled;            /* of a settling: its own answer came, and the level follows */
     uint64_t session, batch; /* of a settling... */
     bool found;              /* ...and the epoch is ours; of a unit: the fence's result came */
     uint32_t reads, read_at; /* of a unit: reads.h */
@@ -143,7 +145,7 @@ bool flight_receive(struct postgres_store *s);
 /* --- settle.c --- */
 bool settle_is_due(const struct postgres_store *s);
 bool settle_send(struct postgres_store *s);
-/* Outcomes of what was sent, by the answer. */
+/* Outcomes of what was sent, by the answer: none while the level is below what was sent needs. */
 void settle_take(struct postgres_store *s);
 
 /* --- outcome.c --- */

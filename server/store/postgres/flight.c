@@ -8,6 +8,10 @@
 #include "server/store/postgres/reads.h"
 #include "server/store/postgres/statements.h"
 
+/* Once no standby is configured, PostgreSQL ends the waits of all commits without a notice.  One
+ * that had to be replicated and took so long is settled, which looks whether one still is. */
+#define DOUBTED AO_S(1)
+
 static void note_flight(struct postgres_store *s, enum flight flight)
 {
     assert(s->flight_count < FLIGHTS);
@@ -135,6 +139,19 @@ static void take_look(struct postgres_store *s, const PGresult *r)
     s->state.keeps_actors |= number_at(r, 2) >= ACTORS_SINCE;
 }
 
+static void take_settling(struct postgres_store *s, const PGresult *r)
+{
+    struct answer *a = &s->answer;
+    if (a->settled) {
+        a->level = (enum store_level)number_at(r, 0);
+        return;
+    }
+    a->session = number_at(r, 0);
+    a->found = a->session > 0;
+    a->batch = number_at(r, 1);
+    a->epoch = number_at(r, 2);
+}
+
 static void take_unit_row(struct postgres_store *s, const PGresult *r)
 {
     struct answer *a = &s->answer;
@@ -151,7 +168,6 @@ static void take_unit_row(struct postgres_store *s, const PGresult *r)
 
 static void take_row(struct postgres_store *s, const PGresult *r)
 {
-    struct answer *a = &s->answer;
     switch (s->flights[0]) {
     case FLIGHT_UNIT:
         take_unit_row(s, r);
@@ -160,23 +176,24 @@ static void take_row(struct postgres_store *s, const PGresult *r)
         take_look(s, r);
         return;
     case FLIGHT_SETTLE:
-        a->session = number_at(r, 0);
-        a->found = a->session > 0;
-        a->batch = number_at(r, 1);
-        a->level = (enum store_level)number_at(r, 2);
-        a->epoch = number_at(r, 3);
+        take_settling(s, r);
         return;
     }
 }
 
-/* A unit is committed when its end has come, without an error and without the notice that nobody
- * waited for the standby. */
+static bool is_doubted(const struct unit *unit)
+{
+    return unit->need > 0 && clock_monotonic() - unit->sent_at >= DOUBTED;
+}
+
+/* A unit is committed when its end has come soon, without an error and without the notice that
+ * nobody waited for the standby. */
 static void take_unit(struct postgres_store *s)
 {
     struct answer *a = &s->answer;
     if (s->discards || s->must_settle)
         return;
-    if (!a->failed && !s->link.cancelled)
+    if (!a->failed && !s->link.cancelled && !is_doubted(&s->sent[0]))
         outcome_committed(s);
     else if (a->failed && error_kind_of(a->state) != ERROR_NUMBER &&
              error_kind_of(a->state) != ERROR_AWAY)
@@ -213,7 +230,10 @@ static void take(struct postgres_store *s, const PGresult *r)
 {
     switch (PQresultStatus(r)) {
     case PGRES_PIPELINE_SYNC:
-        take_end(s);
+        if (s->flights[0] == FLIGHT_SETTLE && !s->answer.settled)
+            s->answer.settled = true;
+        else
+            take_end(s);
         return;
     case PGRES_FATAL_ERROR:
         take_error(s, r);

@@ -1,10 +1,12 @@
 /* What became of units whose outcome is unknown: their connection broke, the wait of their commit
- * for the standby was cancelled, or another batch has their number.
+ * for the standby was cancelled or may have been ended, or another batch has their number.
  *
  * The UPDATE waits for the transaction that may still be in flight, and its own commit waits for
  * the standby, so that what its answer says is committed is replicated.  It raises `session`, so
  * that what is not committed then never will be.  A SELECT would leave that open: the old backend
- * may yet run what it has in its socket. */
+ * may yet run what it has in its socket.
+ *
+ * The level is read when that wait is over: it ended by itself if no standby is configured then. */
 #include "base/clock.h"
 #include "server/store/postgres/reads.h"
 #include "server/store/postgres/statements.h"
@@ -19,13 +21,26 @@ bool settle_send(struct postgres_store *s)
 {
     values_begin(&s->values);
     values_number(&s->values, (int64_t)s->epoch);
-    return statement_send(s, STATEMENT_SETTLE) && PQpipelineSync(s->link.pg);
+    if (!statement_send(s, STATEMENT_SETTLE) || !PQpipelineSync(s->link.pg))
+        return false;
+    values_begin(&s->values);
+    return statement_send(s, STATEMENT_LEVEL) && PQpipelineSync(s->link.pg);
 }
 
 /* A count whose answer was lost is done again.  Nothing is behind it (batch_is_alone()). */
 static bool is_count(const struct unit *unit)
 {
     return unit->batch && unit->batch->ops[unit->from]->kind == STORE_COUNT;
+}
+
+/* Of what is committed, the level that it has to have. */
+static uint8_t need_of(const struct postgres_store *s, uint64_t batch)
+{
+    uint8_t most = 0;
+    for (uint32_t n = 0; n < s->sent_count; n++)
+        if (s->sent[n].number <= batch && s->sent[n].need > most)
+            most = s->sent[n].need;
+    return most;
 }
 
 static void settle_units(struct postgres_store *s, uint64_t batch)
@@ -73,6 +88,14 @@ void settle_take(struct postgres_store *s)
                   (unsigned long long)s->committed, (unsigned long long)a->batch);
         s->unsure = true; /* another server may have what was sent */
         fence(s);
+        return;
+    }
+    if (a->found && a->level < need_of(s, a->batch)) {
+        error_say(&s->fault, STORE_AWAY, s->where,
+                  "what was written may be on this server alone, as no standby is configured any "
+                  "more (synchronous_standby_names, fsync); it is asked again");
+        outcome_level(s);
+        s->retry_at = clock_monotonic() + s->retry;
         return;
     }
     if (a->found) {

@@ -17,8 +17,8 @@ static const char *const texts[STATEMENTS] = {
                         "$16::boolean, $17::bigint)",
     [STATEMENT_SETTLE] = "WITH u AS (UPDATE ergon.owner SET session = session + 1 "
                          "WHERE epoch = $1::bigint RETURNING session, batch) SELECT u.session, "
-                         "u.batch, (" SQL_LEVEL ")::bigint, o.epoch FROM ergon.owner o "
-                         "LEFT JOIN u ON true",
+                         "u.batch, o.epoch FROM ergon.owner o LEFT JOIN u ON true",
+    [STATEMENT_LEVEL] = "SELECT (" SQL_LEVEL ")::bigint",
     [STATEMENT_HURRY] = "SELECT set_config('lock_timeout', '300ms', true)",
     [STATEMENT_LOOK] =
         "SELECT (SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class "

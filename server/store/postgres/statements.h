@@ -10,6 +10,7 @@
 enum statement {
     STATEMENT_FENCE,  /* see fence() in batch.c */
     STATEMENT_SETTLE, /* epoch */
+    STATEMENT_LEVEL,  /* nothing */
     STATEMENT_HURRY,  /* nothing; what is behind it in its transaction waits briefly for locks */
     STATEMENT_LOOK,   /* nothing */
     /* In the order in which the operations of a group run. */

@@ -480,31 +480,6 @@ POSTGRES_TEST(a_row_that_cannot_be_is_named)
 
 /* --- PostgreSQL: outcomes that are unknown --- */
 
-#define WAITING                                                                                    \
-    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'ergon' AND wait_event = 'SyncRep'"
-
-static void freeze(struct contract_world *w)
-{
-    contract_order(w, "freeze s1");
-    contract_order(w, "freeze s2");
-}
-
-static void thaw(struct contract_world *w)
-{
-    contract_order(w, "thaw s1");
-    contract_order(w, "thaw s2");
-}
-
-/* What was acknowledged is there, what was not is not, and the counters are those of the rows. */
-static void expect_rows(struct contract_world *w, uint32_t count)
-{
-    char expected[64];
-    snprintf(expected, sizeof expected, "%u|%u\n", count, count);
-    assert_string_equal(contract_sql(w, "SELECT count(*), (SELECT submitted FROM ergon.owner) "
-                                        "FROM ergon.submissions"),
-                        expected);
-}
-
 POSTGRES_TEST(a_connection_that_breaks_is_made_again)
 {
     for (uint32_t round = 0; round < 20; round++) {
@@ -515,74 +490,22 @@ POSTGRES_TEST(a_connection_that_breaks_is_made_again)
     contract_wait(w);
     assert_int_equal(w->good, 2000);
     assert_int_equal(w->wrong, 0);
-    expect_rows(w, 2000);
-}
-
-POSTGRES_TEST(a_commit_waits_for_its_standby)
-{
-    freeze(w);
-    put_many(w, 1, 10);
-    while (!contract_pending(w))
-        ;
-    contract_until(w, WAITING, "1\n");
-    assert_true(contract_pending(w));
-    assert_int_equal(w->good, 0);
-    thaw(w);
-    contract_wait(w);
-    assert_int_equal(w->good, 10);
-    expect_rows(w, 10);
-}
-
-/* People are told while it waits, and it goes on by itself. */
-POSTGRES_TEST(a_server_that_is_silent)
-{
-    freeze(w);
-    contract_push(w, client_put(1, "echo"));
-    for (struct store_info info = {0}; info.error != STORE_AWAY;) {
-        assert_true(contract_pending(w));
-        store_info(w->store.client.store, &info);
-        usleep(1000);
-    }
-    thaw(w);
-    contract_wait(w);
-    assert_int_equal(w->good, 1);
-    struct store_info info;
-    store_info(w->store.client.store, &info);
-    assert_int_equal(info.error, STORE_OK);
-}
-
-/* The commit stands on the primary alone: that is no acknowledgement. */
-POSTGRES_TEST(a_cancelled_wait_is_settled)
-{
-    freeze(w);
-    put_many(w, 1, 10);
-    client_poll(&w->store.client);
-    for (int n = 0; n < 3; n++) {
-        contract_until(w, WAITING, "1\n");
-        contract_sql(w, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity "
-                        "WHERE usename = 'ergon' AND wait_event = 'SyncRep'");
-        assert_true(contract_pending(w));
-    }
-    assert_int_equal(w->good, 0);
-    thaw(w);
-    contract_wait(w);
-    assert_int_equal(w->good, 10);
-    expect_rows(w, 10);
+    contract_expect_rows(w, 2000);
 }
 
 POSTGRES_TEST(two_batches_are_under_way)
 {
-    freeze(w);
+    contract_freeze(w);
     contract_push(w, client_put(1, "echo"));
     client_poll(&w->store.client);
-    contract_until(w, WAITING, "1\n");
+    contract_until(w, CONTRACT_WAITING, "1\n");
     put_many(w, 2, MANY);
     client_poll(&w->store.client);
-    thaw(w);
+    contract_thaw(w);
     contract_wait(w);
     assert_int_equal(w->wrong, 0);
     assert_int_equal(w->good, 1 + MANY);
-    expect_rows(w, 1 + MANY);
+    contract_expect_rows(w, 1 + MANY);
 }
 
 /* --- PostgreSQL: owners --- */
@@ -612,7 +535,7 @@ POSTGRES_TEST(a_deposed_owner_writes_nothing)
     assert_int_equal(w->store.client.last, STORE_FENCED);
     assert_int_equal(w->good, 1);
     assert_int_equal(contract_do(w, client_put(20, "echo")), STORE_FENCED);
-    expect_rows(w, 1);
+    contract_expect_rows(w, 1);
 }
 
 /* The first batch of both has the number 1. */
@@ -621,7 +544,7 @@ POSTGRES_TEST(a_deposed_owner_that_wrote_nothing)
     contract_until(w, "SELECT session FROM ergon.owner", "1\n");
     contract_depose(w, "b");
     assert_int_equal(contract_do(w, client_put(1, "echo")), STORE_FENCED);
-    expect_rows(w, 0);
+    contract_expect_rows(w, 0);
 }
 
 /* The old backend may yet run what it has in its socket. */
@@ -639,7 +562,7 @@ POSTGRES_TEST(what_another_connection_left_fits_no_more)
                     "PERFORM ergon.fence(o.epoch, o.session - 1, o.batch + 1, 1, 0, 0, 0, 0, 0, 0, "
                     "0, 0, 0, 0, false, false, 0); RAISE 'it fits'; "
                     "EXCEPTION WHEN SQLSTATE 'EF001' THEN NULL; END $$");
-    expect_rows(w, 2);
+    contract_expect_rows(w, 2);
 }
 
 POSTGRES_TEST(an_owner_hands_over_and_writes_no_more)
@@ -651,7 +574,7 @@ POSTGRES_TEST(an_owner_hands_over_and_writes_no_more)
     assert_int_equal(w->good, 2);
     assert_int_equal(w->store.client.last, STORE_FENCED);
     assert_string_equal(contract_sql(w, "SELECT node IS NULL FROM ergon.owner"), "t\n");
-    expect_rows(w, 1);
+    contract_expect_rows(w, 1);
 }
 
 /* A join that is lost with a primary must not come back with the number that was seen. */
@@ -746,12 +669,12 @@ POSTGRES_TEST(settings_of_the_role_change_nothing)
     contract_sql(w, "ALTER ROLE ergon SET default_transaction_read_only = on");
     contract_sql(w, "ALTER ROLE ergon SET search_path = nowhere");
     contract_open(w);
-    freeze(w);
+    contract_freeze(w);
     contract_push(w, client_put(1, "echo"));
     client_poll(&w->store.client);
-    contract_until(w, WAITING, "1\n");
+    contract_until(w, CONTRACT_WAITING, "1\n");
     contract_sql(w, "SELECT pg_sleep(0.8)");
-    thaw(w);
+    contract_thaw(w);
     contract_wait(w);
     assert_int_equal(w->good, 1);
     contract_sql(w, "ALTER ROLE ergon RESET ALL");
@@ -768,22 +691,22 @@ POSTGRES_TEST(a_right_that_is_taken_away)
     contract_sql(w, "GRANT INSERT ON ergon.submissions TO ergon");
     for (uint64_t id = 100; contract_do(w, client_put(id, "echo")) != STORE_OK; id++)
         assert_in_range(id, 100, 100000);
-    expect_rows(w, 1);
+    contract_expect_rows(w, 1);
 }
 
 /* The batch fails as those before it, and the outcome of the try remains the try's. */
 POSTGRES_TEST(a_batch_begins_while_the_broken_store_is_tried)
 {
     contract_sql(w, "REVOKE INSERT ON ergon.submissions FROM ergon");
-    freeze(w);
+    contract_freeze(w);
     assert_int_equal(contract_do(w, client_put(1, "echo")), STORE_READ_ONLY);
-    contract_until(w, WAITING, "1\n");
+    contract_until(w, CONTRACT_WAITING, "1\n");
     assert_int_equal(contract_do(w, client_put(2, "echo")), STORE_READ_ONLY);
-    thaw(w);
+    contract_thaw(w);
     contract_sql(w, "GRANT INSERT ON ergon.submissions TO ergon");
     for (uint64_t id = 100; contract_do(w, client_put(id, "echo")) != STORE_OK; id++)
         assert_in_range(id, 100, 100000);
-    expect_rows(w, 1);
+    contract_expect_rows(w, 1);
 }
 
 POSTGRES_TEST(what_is_not_replicated_is_refused)
@@ -801,7 +724,7 @@ POSTGRES_TEST(what_is_not_replicated_is_refused)
     contract_wait(w);
     assert_int_equal(w->store.client.last, STORE_UNREPLICATED);
     assert_int_equal(w->good, 3);
-    expect_rows(w, 3);
+    contract_expect_rows(w, 3);
     contract_push(w, third);
     contract_push(w, client_op(STORE_HAND_OVER));
     contract_wait(w);
