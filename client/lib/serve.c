@@ -124,19 +124,32 @@ static bool write_error(struct serve *s, struct span msgid, const struct error_a
     return true;
 }
 
-static void refuse(struct serve *s, struct span msgid, enum ergon_error code, const char *text)
+static void refuse_with(struct serve *s, struct span msgid, const struct error_answer *error)
 {
-    struct error_answer error = {.code = code, .text = span_text(text)};
     uint64_t from = connection_end(s->connection);
     if (s->connection->written >= s->refused_from) {
         s->refused_from = from;
         s->refused = 0;
     }
-    if (!write_error(s, msgid, &error))
+    if (!write_error(s, msgid, error))
         return;
     s->refused += (size_t)(connection_end(s->connection) - from);
     if (s->refused > REFUSED_MAX)
         connection_break(s->connection, "the server goes on asking and reads no answers");
+}
+
+static void refuse(struct serve *s, struct span msgid, enum ergon_error code, const char *text)
+{
+    struct error_answer error = {.code = code, .text = span_text(text)};
+    refuse_with(s, msgid, &error);
+}
+
+/* Of a program that serves no more: another worker has the task. */
+static void hand_back(struct serve *s, struct span msgid)
+{
+    struct error_answer error = {
+        .code = ERGON_E_FAILED, .name = span_text("AGAIN"), .text = span_text("0")};
+    refuse_with(s, msgid, &error);
 }
 
 /* Its answer is in the stream; the slot stays taken until that is written. */
@@ -179,7 +192,9 @@ static struct served *served_new(struct serve *s, const struct envelope *e)
 static struct served *admit(struct serve *s, const struct envelope *e)
 {
     struct served *r = NULL;
-    if (!s->on || !name_is_text(e->method))
+    if (!s->on && s->options.on_request != NULL)
+        hand_back(s, e->msgid);
+    else if (!s->on || !name_is_text(e->method))
         refuse(s, e->msgid, ERGON_E_NO_METHOD, "this client has no such method");
     else if (slots_taken(s) >= s->options.slots)
         refuse(s, e->msgid, ERGON_E_BUSY, "all slots of this client are taken");

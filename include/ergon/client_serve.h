@@ -65,8 +65,8 @@ struct ergon_serve_options {
 };
 
 /* Serves from now on, on this connection and those that follow, or serves otherwise: options are
- * copied, requests that are open stay open.  NULL: serves no more.  OK; INVALID: no size or no
- * on_request, answer_max below 4096, or the client is being freed. */
+ * copied, requests that are open stay open.  NULL: serves no more, and hands back what still comes.
+ * OK; INVALID: no size or no on_request, answer_max below 4096, or the client is being freed. */
 ERGON_API enum ergon_end ergon_client_serve(struct ergon_client *client,
                                             const struct ergon_serve_options *options);
 

@@ -390,7 +390,7 @@ WORLD_TEST(more_than_the_slots_are_refused_at_once)
     assert_string_equal(k.ids, "3124");
 }
 
-WORLD_TEST(who_serves_no_more_refuses)
+WORLD_TEST(who_serves_no_more_hands_back)
 {
     struct work k;
     struct world *w = begin(state, &k, 1);
@@ -399,7 +399,7 @@ WORLD_TEST(who_serves_no_more_refuses)
     assert_int_equal(ergon_client_serve(w->client, NULL), ERGON_END_OK);
     ask(w, 2, "x");
     until_answers(&k, 1);
-    assert_string_equal(k.error.code, "NO_METHOD");
+    assert_string_equal(k.error.code, "AGAIN");
     assert_int_equal(ergon_served_answer(k.open[0], raw("\xc3")), ERGON_END_OK);
     until_answers(&k, 2);
     assert_string_equal(k.ids, "21");
