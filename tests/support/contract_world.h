@@ -89,8 +89,11 @@ void contract_expect_rows(struct contract_world *w, uint32_t count);
 /* All standbys, so that commits wait. */
 void contract_freeze(struct contract_world *w);
 void contract_thaw(struct contract_world *w);
-#define CONTRACT_WAITING                                                                           \
-    "SELECT count(*) FROM pg_stat_activity WHERE usename = 'ergon' AND wait_event = 'SyncRep'"
+#define CONTRACT_OF_WAITS                                                                          \
+    " FROM pg_stat_activity WHERE usename = 'ergon' AND wait_event = 'SyncRep'"
+#define CONTRACT_WAITING     "SELECT count(*)" CONTRACT_OF_WAITS
+#define CONTRACT_SETTLES     CONTRACT_WAITING " AND query LIKE '%session + 1%'"
+#define CONTRACT_CANCEL_WAIT "SELECT count(pg_cancel_backend(pid))" CONTRACT_OF_WAITS
 /* An order to with_postgres.py, which has to be answered by "ok". */
 const char *contract_order(struct contract_world *w, const char *order);
 

@@ -318,12 +318,13 @@ PGresult *connection_run(struct connection *c, const char *sql, const struct par
 /* --- Settings and checks --- */
 
 /* Roles, databases and poolers change what these are by default, and startup options do not pass a
- * pooler. */
+ * pooler.  Without warnings nobody learns that the wait for a standby was cancelled. */
 static const char settings[] =
     "SET synchronous_commit = on; SET client_encoding = 'UTF8'; SET search_path = pg_catalog; "
     "SET default_transaction_isolation = 'read committed'; "
     "SET default_transaction_read_only = off; SET default_transaction_deferrable = off; "
     "SET standard_conforming_strings = on; SET lock_timeout = 0; "
+    "SET client_min_messages = warning; "
     "SET idle_in_transaction_session_timeout = 0; SET jit = off";
 /* A backend whose client's machine is gone gives back the lock of the owner's row: in the midst of
  * a batch, or of a take-over. */

@@ -668,11 +668,14 @@ POSTGRES_TEST(settings_of_the_role_change_nothing)
     contract_sql(w, "ALTER ROLE ergon SET default_transaction_isolation = serializable");
     contract_sql(w, "ALTER ROLE ergon SET default_transaction_read_only = on");
     contract_sql(w, "ALTER ROLE ergon SET search_path = nowhere");
+    contract_sql(w, "ALTER ROLE ergon SET client_min_messages = error");
     contract_open(w);
     contract_freeze(w);
     contract_push(w, client_put(1, "echo"));
     client_poll(&w->store.client);
     contract_until(w, CONTRACT_WAITING, "1\n");
+    contract_sql(w, CONTRACT_CANCEL_WAIT);
+    contract_until(w, CONTRACT_SETTLES, "1\n");
     contract_sql(w, "SELECT pg_sleep(0.8)");
     contract_thaw(w);
     contract_wait(w);
