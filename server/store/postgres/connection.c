@@ -325,14 +325,13 @@ static const char settings[] =
     "SET default_transaction_read_only = off; SET default_transaction_deferrable = off; "
     "SET standard_conforming_strings = on; SET lock_timeout = 0; "
     "SET client_min_messages = warning; "
-    "SET idle_in_transaction_session_timeout = 0; SET jit = off";
+    "SET idle_in_transaction_session_timeout = 0; SET idle_session_timeout = 0; SET jit = off";
 /* A backend whose client's machine is gone gives back the lock of the owner's row: in the midst of
  * a batch, or of a take-over. */
 static const char settings_gone[] =
     "SET tcp_keepalives_idle = 2; SET tcp_keepalives_interval = 1; SET tcp_keepalives_count = 3; "
     "SET tcp_user_timeout = 5000";
 static const char settings_member[] = "SET idle_in_transaction_session_timeout = '10s'";
-static const char settings_14[] = "SET idle_session_timeout = 0";
 /* A backend that waits for a lock notices that its client is gone.  Not on each system. */
 static const char settings_system[] = "SET client_connection_check_interval = '2s'";
 static const char settings_17[] = "SET transaction_timeout = 0";
@@ -371,12 +370,11 @@ static bool set_all(struct connection *c, enum connection_use use, const char *w
         return false;
     }
     return end_timeout(c, where, fault) && run_all(c, settings, where, fault) &&
-           (version < 140000 || run_all(c, settings_14, where, fault)) &&
            (version < 170000 || run_all(c, settings_17, where, fault)) &&
            run_all(c, settings_gone, where, fault) &&
            (use != CONNECTION_MEMBER || run_all(c, settings_member, where, fault)) &&
            (use != CONNECTION_WRITES || run_all(c, settings_plans, where, fault)) &&
-           (version < 140000 || run_all(c, settings_system, where, fault) || c->pg);
+           (run_all(c, settings_system, where, fault) || c->pg);
 }
 
 static bool is_true(const PGresult *r, int column)

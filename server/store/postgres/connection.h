@@ -31,7 +31,7 @@ enum connection_use {
 
 /* The version of the tables: a server takes those of its own and, once `upgrade` has added to them,
  * those of the next one. */
-enum { SCHEMA_VERSION = 2, SERVER_VERSION_MIN = 130000 };
+enum { SCHEMA_VERSION = 2, SERVER_VERSION_MIN = 140000 };
 
 /* Nodes of versions before this one take messages to actors for plain tasks: there are none while
  * such a node may own the tasks. */

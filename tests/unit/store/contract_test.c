@@ -1,5 +1,6 @@
 /* What each driver of the store does, by store.h: the same tests on SQLite and on PostgreSQL, and
  * those about what PostgreSQL alone can meet. */
+#include <pthread.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -770,6 +771,46 @@ POSTGRES_TEST(a_wrong_database_is_named)
     contract_sql(w, "UPDATE ergon.cluster SET version = 2, protocol_min = 2");
 }
 
+static int listen_at(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_true(strlen(path) < sizeof at.sun_path);
+    memcpy(at.sun_path, path, strlen(path));
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    return fd;
+}
+
+/* One client logs in, and is left alone. */
+static void *play_version_13(void *listener)
+{
+    static const char answer[] = "R\0\0\0\x08\0\0\0\0"
+                                 "S\0\0\0\x18server_version\0\x31\x33.9\0"
+                                 "Z\0\0\0\x05I";
+    char asked[4096];
+    int fd = accept(*(int *)listener, NULL, NULL);
+    if (read(fd, asked, sizeof asked) > 0 && write(fd, answer, sizeof answer - 1) > 0)
+        while (read(fd, asked, sizeof asked) > 0)
+            ;
+    close(fd);
+    return NULL;
+}
+
+/* Its backends do not notice while they wait for a lock that their client is gone. */
+POSTGRES_TEST(a_version_that_is_too_old_is_named)
+{
+    char path[STORE_PATH + 20], url[STORE_PATH + 60];
+    pthread_t server;
+    snprintf(path, sizeof path, "%s/.s.PGSQL.1", w->store.folder);
+    snprintf(url, sizeof url, "postgresql:///ergon?host=%s&port=1", w->store.folder);
+    int fd = listen_at(path);
+    assert_int_equal(pthread_create(&server, NULL, play_version_13, &fd), 0);
+    expect_wrong(w, url, "it is PostgreSQL 13; ergond needs 14 or later");
+    pthread_join(server, NULL);
+    close(fd);
+}
+
 POSTGRES_TEST(a_role_without_rights_is_told_what_to_do)
 {
     contract_sql(w, "CREATE ROLE stranger LOGIN");
@@ -871,9 +912,7 @@ static int listen_silently(struct contract_world *w, const char *direct)
              folder, folder, folder, host);
     snprintf(silent.sun_path, sizeof silent.sun_path, "%s/.s.PGSQL.%d", folder,
              atoi(port + strlen("port=")));
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&silent, sizeof silent), 0);
-    assert_int_equal(listen(fd, 16), 0);
+    int fd = listen_at(silent.sun_path);
     return fd;
 }
 
