@@ -32,19 +32,12 @@ static bool asks(const struct scheduler *s)
     return s->asked == table_now(s->table) ? s->acts : s->may_begin(s->may_begin_arg);
 }
 
-/* Of the lowest priority, that of actors' steps, few are out at a time: what comes meanwhile, such
- * as calls, waits for no more of them than take some 100 us. */
-static bool lowest_wait(const struct pool_jobs *jobs)
-{
-    return jobs->assigned_at[0] >= LOWEST_OUT && fair_queue_top(&jobs->queue) == 0;
-}
-
 bool attempts_ready(const struct scheduler *s, uint32_t pool, uint32_t room)
 {
     (void)room;
     const struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
     return (s->gate == GATE_OPEN || asks(s)) && jobs && jobs->queue.count > 0 &&
-           !lowest_wait(jobs) && pool_rest_allows(jobs, table_now(s->table));
+           pool_rest_allows(jobs, table_now(s->table));
 }
 
 /* --- The start --- */
@@ -119,12 +112,24 @@ static bool may_start(struct scheduler *s, struct job *job)
     return false;
 }
 
+/* Of the lowest priority, that of actors' steps, few are out at a time: what comes meanwhile, such
+ * as calls, waits for no more of them than take some 100 us.
+ * out_began() says when there are fewer. */
+static bool lowest_wait(struct scheduler *s, struct pool_jobs *jobs)
+{
+    if (jobs->assigned_at[0] < LOWEST_OUT || fair_queue_top(&jobs->queue) != 0)
+        return false;
+    for (struct job *job; (job = jobs->assigned.first) && out_has_begun(s, job);)
+        ;
+    return jobs->assigned_at[0] >= LOWEST_OUT;
+}
+
 bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
 {
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
         scheduler_admit(s); /* what the last one gave back, another may have got */
         struct pool_jobs *jobs = pool_table_find(&s->pools, pool);
-        bool rests = !jobs || !pool_rest_allows(jobs, table_now(s->table)) || lowest_wait(jobs);
+        bool rests = !jobs || !pool_rest_allows(jobs, table_now(s->table)) || lowest_wait(s, jobs);
         struct job *job = rests ? NULL : fair_queue_take(&jobs->queue);
         if (!job)
             return false;

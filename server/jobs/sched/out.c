@@ -73,6 +73,8 @@ void out_began(struct scheduler *s, struct job *job, ao_time at)
 {
     assert(out_is_assigned(s, job) && job->attempt < JOB_COUNT_MAX);
     leave_assigned(s, job);
+    if (job->level == 0) /* others wait for that (attempts.c) */
+        job_source_wake(s->tasks, queue_pool(job->queue));
     job_list_push(&s->running, job);
     job->attempt++;
     job->looks = 0;
