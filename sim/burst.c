@@ -58,6 +58,7 @@ static void take_answer(struct sim_burst *b, const struct sim_answer *a)
     if (r->answered)
         sim_finding("answers: %" PRIu64 " was answered twice", a->id);
     r->answered = true;
+    r->answered_at = sim_now();
     answers++;
 }
 

@@ -36,6 +36,7 @@ struct sim_request {
     uint32_t mark;                       /* of SIM_GET: sim_end_mark() as it was asked */
     bool brief;                          /* what it submits is forgotten as it ends */
     bool answered;
+    uint64_t answered_at;      /* its burst may end much later */
     struct span error, result; /* in the burst's input */
 };
 

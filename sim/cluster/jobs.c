@@ -130,12 +130,16 @@ static void take_id(struct sim_job *j, struct span result)
 void sim_job_answered(struct sim_job *j, const struct sim_request *r)
 {
     j->asked--;
-    if (r->answered && r->error.len == 0)
+    if (r->answered && r->error.len == 0 && r->answered_at < j->id_at)
+        return; /* of an owner before */
+    if (r->answered && r->error.len == 0) {
         take_id(j, r->result);
-    else if (!r->answered || sim_error_is(r, "UNSURE"))
+        j->id_at = r->answered_at;
+    } else if (!r->answered || sim_error_is(r, "UNSURE")) {
         j->unsure = true;
-    else
+    } else {
         j->refused++;
+    }
     sim_tell("submission %" PRIu64 ": %s (%d) %.*s", j->serial, j->id, (int)j->level,
              (int)r->error.len, r->error.at);
 }

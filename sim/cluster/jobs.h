@@ -46,6 +46,7 @@ struct sim_job {
     uint32_t begun;    /* attempts */
     uint64_t ahead;    /* an attempt that began two ahead of its row; 0: none */
     uint64_t known_at; /* when it was acknowledged first */
+    uint64_t id_at;    /* when `id` was answered */
     uint64_t
         epoch; /* the owner's, when it became `fsync` or above: former ones may repeat numbers */
     uint64_t changes; /* sim_nodes_changes(), when it was submitted */
