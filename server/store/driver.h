@@ -14,7 +14,7 @@
 #include "server/store/rows.h"
 #include "server/store/store.h"
 
-enum { STORE_DRIVER_VERSION = 3 };
+enum { STORE_DRIVER_VERSION = 4 };
 #define STORE_DRIVER_SYMBOL "ergon_store_driver" /* a struct store_driver, of a shared object */
 
 struct store_fault {

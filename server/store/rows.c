@@ -186,6 +186,7 @@ const struct store_table store_crons = {.table = "crons",
                                         COLUMNS(cron_columns),
                                         .one = "cron",
                                         .named = offsetof(struct store_cron, name),
+                                        .durable = offsetof(struct store_cron, durable),
                                         .unique = "cron_names"};
 
 static const struct store_column cron_state_columns[] = {
@@ -193,8 +194,11 @@ static const struct store_column cron_state_columns[] = {
     {"last_task", CRON(U64, last_task)},   {"paused", CRON(U8, paused)},
     {"name", KEY(store_cron, TEXT, name)}, {"tenant", KEY_OR_NULL(store_cron, TEXT, tenant)},
 };
-const struct store_table store_cron_states = {
-    .table = "crons", .order = "id", COLUMNS(cron_state_columns), .updates = true};
+const struct store_table store_cron_states = {.table = "crons",
+                                              .order = "id",
+                                              COLUMNS(cron_state_columns),
+                                              .durable = offsetof(struct store_cron, durable),
+                                              .updates = true};
 
 static const struct store_column node_board_columns[] = {
     {"board", FIELD(store_node_board, U64, board)},

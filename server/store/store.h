@@ -179,6 +179,7 @@ struct store_cron {
     uint64_t next_at, last_at;
     uint64_t last_task; /* id */
     uint8_t paused;     /* 1: it submits nothing */
+    uint8_t durable;    /* enum job_durable, of its tasks, as `options` say it; no column */
 };
 
 /* Of a cluster: a node, and the epoch of its last board whose crashes were counted. */
@@ -254,6 +255,9 @@ struct store_table {
     /* For errors: what a row is called, and which span names it to people. */
     const char *one;
     size_t named;
+    /* Offset of a level (enum job_durable) that rows need as tasks do; 0: they need none.  A cron
+     * that moves on without its task loses a time. */
+    size_t durable;
     bool updates;   /* a put changes these columns of the row of its key, if there is one */
     bool fences;    /* its first column is a fence: store_last_fence() */
     bool cluster;   /* of a cluster alone: SQLite has no such table */

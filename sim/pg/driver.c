@@ -221,14 +221,22 @@ static void committed(struct store *s)
     end_all(s, STORE_FENCED);
 }
 
+static uint8_t durable_of(const struct store_op *op)
+{
+    if (op->kind == STORE_ROW_PUT && op->table->by_key)
+        return STORE_LEVEL_FSYNC;
+    if (op->kind == STORE_ROW_PUT)
+        return op->table->durable ? op->row[op->table->durable] : 0;
+    return op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises) ? op->task.durable
+                                                                                 : 0;
+}
+
 static uint8_t need_of_one(const struct store *s, const struct store_op *op)
 {
-    bool says = op->kind == STORE_PUT || (op->kind == STORE_CHANGE && op->task.rises);
-    if (op->kind == STORE_ROW_PUT && op->table->by_key && !s->by_storage)
-        return s->require;
-    if (!says || s->by_storage || op->task.durable < STORE_LEVEL_FSYNC)
+    uint8_t durable = durable_of(op);
+    if (s->by_storage || durable < STORE_LEVEL_FSYNC)
         return 0;
-    return op->task.durable == STORE_LEVEL_REPLICATED ? STORE_LEVEL_REPLICATED : s->require;
+    return durable == STORE_LEVEL_REPLICATED ? STORE_LEVEL_REPLICATED : s->require;
 }
 
 static const struct store_op *members_of(const struct store_op *op)

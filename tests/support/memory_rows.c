@@ -387,6 +387,7 @@ static void change_cron(struct memory_rows *m, const struct store_cron *cron)
         c->last_at = cron->last_at;
         c->last_task = cron->last_task;
         c->paused = cron->paused;
+        c->durable = cron->durable;
     }
 }
 

@@ -122,7 +122,8 @@ static bool write_row(struct jobs *jobs, struct cron *c, const struct store_tabl
                                                            .next_at = c->state.next_at,
                                                            .last_at = c->state.last_at,
                                                            .last_task = c->state.last_task,
-                                                           .paused = c->state.paused};
+                                                           .paused = c->state.paused,
+                                                           .durable = c->spec.task.durable};
     store_push(jobs->store, write);
     return true;
 }

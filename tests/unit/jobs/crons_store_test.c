@@ -611,6 +611,17 @@ static void fire_while_the_store_fails(struct jobs_world *w)
     w->store->error = STORE_OK;
 }
 
+/* Where no standby is, a cron stays where it is, as its tasks are refused. */
+STORED_TEST(where_it_stands_is_as_durable_as_its_tasks)
+{
+    struct store_cron *row = &w->store->rows.crons[0].cron;
+    comes(w, put(w, "every 10s", DURABLE_FSYNC), ERGON_OK);
+    assert_int_equal(row->durable, DURABLE_FSYNC);
+    row->durable = DURABLE_NONE;
+    jobs_world_pass(w, AO_S(11));
+    assert_int_equal(row->durable, DURABLE_FSYNC);
+}
+
 STORED_TEST(where_it_stands_is_written_when_the_store_works_again)
 {
     comes(w, put_with(w, "{'durable': 'async', 'overlap': 'allow'}", DURABLE_ASYNC), ERGON_OK);

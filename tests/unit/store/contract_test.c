@@ -729,10 +729,15 @@ POSTGRES_TEST(what_is_not_replicated_is_refused)
     assert_int_equal(w->store.client.last, STORE_UNREPLICATED);
     assert_int_equal(w->good, 3);
     contract_expect_rows(w, 3);
+    /* A cron moves on with its tasks. */
+    struct store_cron light = {.name = span_text("l"), .durable = 1}, heavy = light;
+    heavy.durable = 3;
+    assert_int_equal(contract_do(w, cron(&store_cron_states, &light)), STORE_OK);
+    assert_int_equal(contract_do(w, cron(&store_cron_states, &heavy)), STORE_UNREPLICATED);
     contract_push(w, third);
     contract_push(w, client_op(STORE_HAND_OVER));
     contract_wait(w);
-    assert_int_equal(w->good, 3);
+    assert_int_equal(w->good, 4);
     assert_string_equal(contract_sql(w, "SELECT node FROM ergon.owner"), "a\n");
     contract_order(w, "set synchronous_standby_names ANY 1 (s1,s2)");
 }
