@@ -186,7 +186,8 @@ void forward_free(struct forward *f)
     tls_loop_free(f->tls);
     if (ao_state(&f->clock) != AO_STATE_INACTIVE)
         ao_deactivate(&f->clock);
-    ao_handle_unref(f->handle);
+    if (f->handle)
+        ao_handle_unref(f->handle);
     ao_fini(&f->clock);
     free(f);
 }
