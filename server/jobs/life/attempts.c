@@ -112,9 +112,9 @@ static bool may_start(struct scheduler *s, struct job *job)
     return false;
 }
 
-/* Of the lowest priority, that of actors' steps, few are out at a time: what comes meanwhile, such
- * as calls, waits for no more of them than take some 100 us.
- * out_began() says when there are fewer. */
+/* Few of the lowest priority, that of actors' steps, are out at a time: what comes meanwhile, such
+ * as calls, waits for no more of them than take some 100 us.  out_began() says when there are
+ * fewer. */
 static bool lowest_wait(struct scheduler *s, struct pool_jobs *jobs)
 {
     if (jobs->assigned_at[0] < LOWEST_OUT || fair_queue_top(&jobs->queue) != 0)

@@ -263,7 +263,7 @@ static void answer_dropped(struct jobs *jobs, struct operation *op)
 
 /* --- sem.release, renew, resume --- */
 
-/* What was changed in the file is on disk by then, if it is `pushed`; what could not be written is
+/* Changes of the file are on disk by then, if they are `pushed`; what could not be written is
  * so until a restart, or until it is written. */
 static void answer_when_saved(struct jobs *jobs, struct operation *op, bool durable, bool pushed)
 {

@@ -30,7 +30,7 @@ bool semaphore_rows_save(struct jobs *jobs, struct semaphore *s);
 /* The server ends: it leaves its row, and nothing comes back any more. */
 void semaphore_rows_abandon(struct semaphore *s);
 
-/* What the store did not take before: of struct subsystem. */
+/* They write what the store did not take before: of struct subsystem. */
 bool semaphores_save(struct jobs *jobs);
 void semaphores_flush(struct jobs *jobs);
 

@@ -415,7 +415,7 @@ static void drain(void)
     forward_drain(front);
 }
 
-/* What the owner says later of a poll that was answered is nobody's answer. */
+/* The owner's answer to a poll that was answered here already goes to nobody. */
 FRONT_TEST(a_drain_answers_what_only_reads_and_waits)
 {
     open_session("task.wait", "['t1']");

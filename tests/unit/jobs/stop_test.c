@@ -82,7 +82,7 @@ static void end_well(struct jobs_world *w, uint64_t id, bool told)
     jobs_world_settle(w);
 }
 
-/* What it asked for itself was refused, since the server stops. */
+/* The handler's own requests were refused, since the server stops. */
 STOP_TEST(a_handler_that_fails_by_the_stop_is_run_again)
 {
     static const char *const codes[] = {"DRAINING", "CANCELLED", "UNSURE", "BROKEN"};

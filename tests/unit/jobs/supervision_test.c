@@ -191,7 +191,7 @@ ACTOR_TEST(its_supervisor_gets_a_message)
     assert_true(is_stopped(w));
 }
 
-/* What the next server is to know is written before the store stops. */
+/* The message is written before the store stops, so the next server sends it. */
 STORED_TEST(its_supervisor_gets_a_message_of_what_fails_as_the_server_stops)
 {
     struct actor_policy policy = POLICY(.supervisor = "ops/main");

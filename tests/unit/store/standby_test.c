@@ -1,4 +1,4 @@
-/* What a commit waits for on PostgreSQL: nothing is acknowledged that no standby has confirmed. */
+/* Commits on PostgreSQL wait for a standby: nothing is acknowledged that none has confirmed. */
 #include <unistd.h>
 
 #include "tests/support/contract_world.h"
