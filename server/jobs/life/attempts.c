@@ -112,9 +112,8 @@ static bool may_start(struct scheduler *s, struct job *job)
     return false;
 }
 
-/* Few of the lowest priority, that of actors' steps, are out at a time: what comes meanwhile, such
- * as calls, waits for no more of them than take some 100 us.  out_began() says when there are
- * fewer. */
+/* A pool has few attempts of the lowest priority, that of actors' steps, out at a time.  So a call
+ * that comes meanwhile waits for some 100 us of them.  out_began() says when there are fewer. */
 static bool lowest_wait(struct scheduler *s, struct pool_jobs *jobs)
 {
     if (jobs->assigned_at[0] < LOWEST_OUT || fair_queue_top(&jobs->queue) != 0)

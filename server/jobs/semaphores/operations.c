@@ -263,8 +263,8 @@ static void answer_dropped(struct jobs *jobs, struct operation *op)
 
 /* --- sem.release, renew, resume --- */
 
-/* Changes of the file are on disk by then, if they are `pushed`; what could not be written is
- * so until a restart, or until it is written. */
+/* The answer waits until the change is on disk, if its write was `pushed`.  A change that could not
+ * be written is in effect, and a restart forgets it, unless it is written before that. */
 static void answer_when_saved(struct jobs *jobs, struct operation *op, bool durable, bool pushed)
 {
     if (!pushed)

@@ -42,7 +42,7 @@ POSTGRES_TEST(a_server_that_is_silent)
     assert_int_equal(info.error, STORE_OK);
 }
 
-/* The commit stands on the primary alone: that is no acknowledgement. */
+/* A commit that stands on the primary alone is not acknowledged. */
 POSTGRES_TEST(a_cancelled_wait_is_settled)
 {
     contract_freeze(w);
