@@ -147,13 +147,14 @@ ERGON_MODULE(dev_module, "dev", "1.0")
 """
 
     def said(self, method, *build_flags, times=4, flags=("--dev",)):
-        """What the log says of the method that was called so often."""
+        """What the log says of the method that was called so often; that a step took long may be the fault of a busy machine."""
         path = build_handlers(scratch(self.addCleanup), "dev", self.TEXT, *build_flags)
         with Server("--module", path, "--loops", "1", *flags) as server, server.connect() as client:
             for _ in range(times):
                 client.call(method)
             self.assertEqual(server.stop(), 0)
-            return [line for line in server.log_text().splitlines() if "--dev:" in line]
+            lines = [line for line in server.log_text().splitlines() if "--dev:" in line]
+            return [line for line in lines if method == "dev.computes" or "a step took long" not in line]
 
     def test_a_step_that_sleeps(self):
         line, = self.said("dev.sleeps")
