@@ -63,7 +63,7 @@ export interface SubmitOwn {
 }
 
 /** Options of a cron's tasks, and of any. The server's own spelling, such as keep_size, is taken, too, but for its `timeout`. */
-interface CommonOptions {
+export interface CommonOptions {
     /** Ends one attempt, from the begin of its handler: it has failed then. Of the server's own options this is `timeout`. */
     attemptTimeout?: Duration;
     /** Ends the whole task, with all its attempts. */
@@ -218,6 +218,8 @@ export interface WorkOptions {
     signals?: boolean;
     /** Told of what handlers throw, but for an ErgonError, and of registrations that failed; the error() of the client's log. */
     onTrouble?: (error: any) => void;
+    /** Called once, when the server has the first registration. */
+    onReady?: () => void;
 }
 
 export interface SemOptions {
@@ -467,12 +469,12 @@ export class ActorRef {
 }
 
 /** A task that the server keeps. */
-export class Task {
+export class Task<R = any> {
     id: string;
     /** What the server answered to its submission: state, durable, duplicate, coalesced. */
     said: Record<string, any>;
     /** Its result, when it has ended; fails with its error if it ended otherwise than done. */
-    wait(options?: CallOptions): Promise<any>;
+    wait(options?: CallOptions): Promise<R>;
     watch(options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
     /** All that the server knows of it. */
     get(options?: GetOptions): Promise<any>;

@@ -104,7 +104,7 @@ const KINDS = {
 };
 KINDS.get.paramsText = ['params_text', same];
 
-const AMBIGUOUS = ['submit()', 'submitMany()', 'an order of submitMany()', 'cronPut()'];
+const AMBIGUOUS = ['submit()', 'submitMany()', 'an order of submitMany()', 'cronPut()', 'a policy'];
 
 /** Throws the TypeError of an option that there is none of, which says what to use. */
 function unknown(name, known, who) {

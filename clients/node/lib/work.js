@@ -12,7 +12,8 @@ const LEAVE = 5000; // ms that handlers which are cancelled have to end
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
 const HOST = 64; // bytes of a host's name
-const OPTIONS = ['slots', 'name', 'version', 'share', 'lease', 'grace', 'signals', 'secret', 'host', 'actors', 'onTrouble'];
+const OPTIONS = ['slots', 'name', 'version', 'share', 'lease', 'grace', 'signals', 'secret', 'host', 'actors', 'onTrouble',
+    'onReady'];
 
 /** The name of this machine, as much of it as the server takes. */
 function ourHost() {
@@ -32,12 +33,13 @@ class Worker {
     #grace;
     #isRegistered = false;
     #onTrouble;
+    #onReady; // called once
     #end; // {promise, resolve, reject}: stop() was called; or what the server has against us
     #hurry; // stop() was called twice
 
     /** `message`: bytes that it takes; `log`: told of troubles if there is no onTrouble. */
     constructor(handlers, options, { message, log }) {
-        const { slots = 1, grace = 30000, onTrouble, actors, ...others } = check(options, OPTIONS, 'work()');
+        const { slots = 1, grace = 30000, onTrouble, onReady, actors, ...others } = check(options, OPTIONS, 'work()');
         const trouble = onTrouble ?? ((error) => log.error(error));
         const types = typesOf(actors);
         const all = { ...types.handlers, ...handlers };
@@ -47,6 +49,7 @@ class Worker {
         this.#isOurHost = others.host === undefined;
         this.#grace = msOf(grace, 'grace');
         this.#onTrouble = onTrouble ?? (() => {}); // the client has a line of it
+        this.#onReady = onReady ?? (() => {});
         this.#end = settled();
         this.#hurry = settled();
     }
@@ -78,6 +81,7 @@ class Worker {
             else this.#onTrouble(error instanceof Unsent ? new Broken(session.ended) : error);
             throw error;
         }
+        if (!this.#isRegistered) queueMicrotask(this.#onReady); // what it throws is not ours
         this.#isRegistered = true;
     }
 

@@ -1,0 +1,198 @@
+// A registry: tasks, actors and crons with their policies, and the middleware round their submission and their handlers.
+'use strict';
+
+const { typesOf } = require('./actors');
+const { checkerOf } = require('./checks');
+const { Client } = require('./client');
+const { ErgonError } = require('./errors');
+const { KINDS, told } = require('./options');
+
+const AGAIN = 1000; // ms after which a cron is put again that could not be put
+const OWN = ['timeout', 'answerTimeout', 'signal']; // options of this client, not of a task
+
+/** A task of an app: its name, and the options of its submissions. app.d.ts says what it shows. */
+class AppTask {
+    #send;
+
+    constructor(send, name, options) {
+        this.#send = send;
+        this.name = name;
+        this.options = Object.freeze(options);
+    }
+
+    submit(...params) {
+        return this.#send({ how: 'submit', method: this.name, params, options: { ...this.options } });
+    }
+
+    call(...params) {
+        return this.#send({ how: 'call', method: this.name, params, options: { ...this.options } });
+    }
+
+    with(options) {
+        return new AppTask(this.#send, this.name, checked({ ...this.options, ...options }, 'with()', OWN));
+    }
+}
+
+/** The same options. TypeError, RangeError: there is no such option of a task, or not with this value. */
+function checked(options, where, own = []) {
+    const policy = Object.entries(options).filter(([name]) => !own.includes(name));
+    told('task', Object.fromEntries(policy), where, own);
+    return options;
+}
+
+class App {
+    #options;
+    #client = null;
+    #handlers = {}; // name: [handler, check or null]
+    #actors = {};
+    #crons = [];
+    #middleware = [];
+    #out = null; // sends an order through the middleware
+
+    constructor({ url = process.env.ERGON_URL, ...options } = {}) {
+        this.url = url;
+        this.#options = options;
+    }
+
+    get client() {
+        if (this.#client === null && this.url === undefined) throw new TypeError('an App needs a url: new App({ url }), or ERGON_URL');
+        return (this.#client ??= new Client(this.url, this.#options));
+    }
+
+    /** For the package: another client, and null for the one of `url` again. Returns the one before. */
+    static lend(app, client) {
+        const before = app.#client;
+        app.#client = client;
+        return before;
+    }
+
+    // ---- the registry ----
+
+    task(name, ...rest) {
+        const handler = rest.pop();
+        const { check, ...policy } = rest.pop() ?? {};
+        if (typeof name !== 'string' || typeof handler !== 'function')
+            throw new TypeError("a task is a name and a function: app.task('charge', { retries: 3 }, async (context, …) => …)");
+        if (Object.hasOwn(this.#handlers, name)) throw new TypeError(`this app has a task '${name}' already`);
+        const task = new AppTask((order) => this.#send(order), name, checked(policy, 'a policy'));
+        this.#handlers[name] = [handler, checkerOf(name, check)];
+        return task;
+    }
+
+    tasks(...rest) {
+        const handlers = rest.pop();
+        return Object.fromEntries(Object.entries(handlers).map(([name, handler]) => [name, this.task(name, ...rest, handler)]));
+    }
+
+    actor(type, kind) {
+        typesOf({ [type]: kind });
+        if (Object.hasOwn(this.#actors, type)) throw new TypeError(`this app has a type '${type}' already`);
+        this.#actors[type] = kind;
+        return (key) => {
+            const ref = this.client.actor(`${type}/${key}`);
+            for (const how of ['call', 'tell']) {
+                const plain = ref[how].bind(ref);
+                ref[how] = (method, params = [], options = {}) =>
+                    this.#send({ how, actor: ref.name, method, params, options: { ...options } }, plain);
+            }
+            return ref;
+        };
+    }
+
+    cron(name, schedule, ...rest) {
+        const work = rest.pop();
+        const { params = [], ...options } = rest.pop() ?? {};
+        const task = work instanceof AppTask ? work : this.task(name, work);
+        const policy = Object.entries(task.options).filter(([key]) => Object.hasOwn(KINDS.cron, key));
+        const all = { ...Object.fromEntries(policy), ...options };
+        told('cron', all, 'cron()', ['params']);
+        this.#crons.push([name, schedule, task.name, params, all]);
+        return task;
+    }
+
+    use(middleware) {
+        this.#middleware.push(typeof middleware === 'function' ? { handle: middleware } : middleware);
+        this.#out = null;
+        return this;
+    }
+
+    /** Runs last(job) within the middleware of a side, the first outermost. */
+    #round(side, last) {
+        const within = (next, one) => (one[side] === undefined ? next : (job) => one[side](job, () => next(job)));
+        return this.#middleware.reduceRight(within, last);
+    }
+
+    // ---- callers ----
+
+    async #send(order, plain) {
+        if (plain !== undefined) return this.#round('submit', ({ method, params, options }) => plain(method, params, options))(order);
+        this.#out ??= this.#round('submit', ({ how, method, params, options }) => this.client[how](method, params, options));
+        return this.#out(order);
+    }
+
+    // ---- workers ----
+
+    /** For the package: the handlers as work() takes them. Without middleware and check they are those of the registry. */
+    static handlersOf(app) {
+        const handlers = {};
+        const has = app.#middleware.some(({ handle }) => handle !== undefined);
+        for (const [name, [handler, check]] of Object.entries(app.#handlers)) {
+            const run = app.#round('handle', ({ context, params }) => handler(context, ...(check === null ? params : check(params))));
+            handlers[name] = !has && check === null ? handler : (context, ...params) => run({ context, method: name, params });
+        }
+        for (const [name, handler] of Object.entries(typesOf(app.#actors).handlers)) {
+            const run = app.#round('handle', async (job) => {
+                const [result, changes] = await handler(job.context, ...job.params);
+                job.changes = changes;
+                return result;
+            });
+            handlers[name] = !has ? handler : async (context, ...params) => {
+                const job = { context, method: name, params, changes: null };
+                return [(await run(job)) ?? null, job.changes];
+            };
+        }
+        return handlers;
+    }
+
+    async work(options = {}) {
+        const { client } = this;
+        const actors = Object.keys(this.#actors).length > 0 ? this.#actors : undefined;
+        let failed = null;
+        const onReady = () => {
+            options.onReady?.();
+            this.#putCrons(client).catch((error) => {
+                failed = error;
+                client.stop();
+            });
+        };
+        await client.work(App.handlersOf(this), { ...options, actors, onReady });
+        if (failed !== null) throw failed;
+    }
+
+    /** Puts the crons, until the server has them: a second time does no harm. */
+    async #putCrons(client) {
+        for (let next = 0; next < this.#crons.length; ) {
+            try {
+                await client.cronPut(...this.#crons[next]);
+                next++;
+            } catch (error) {
+                if (error.code === 'CLOSED') return;
+                if (!(error instanceof ErgonError) || (error.remote && !error.retryable && error.code !== 'UNSURE')) throw error;
+                await new Promise((resolve) => setTimeout(resolve, AGAIN).unref());
+            }
+        }
+    }
+
+    stop() {
+        this.#client?.stop();
+    }
+
+    /** Closes its client; the next use opens another. */
+    async close() {
+        const client = this.#client;
+        this.#client = null;
+        await client?.close();
+    }
+}
+
+module.exports = { App, AppTask };

@@ -1,0 +1,93 @@
+// The `check` of a task: its parameters are checked, and perhaps converted, before the handler is called.
+'use strict';
+
+const { ErgonError } = require('./errors');
+
+const isPlain = (value) => typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+// A constructor stands for its values: [what they are, the test of a value].
+const KINDS = new Map([
+    [String, ['a string', (value) => typeof value === 'string']],
+    [Number, ['a number', (value) => typeof value === 'number']],
+    [Boolean, ['true or false', (value) => typeof value === 'boolean']],
+    [Buffer, ['bytes', (value) => value instanceof Uint8Array]],
+    [Date, ['a Date', (value) => value instanceof Date]],
+    [Array, ['an array', Array.isArray]],
+    [Object, ['a map', isPlain]],
+]);
+
+/** What a value is, for people, without the value: it may be a secret. */
+function kindOf(value) {
+    if (value === undefined) return 'nothing';
+    if (value === null) return 'nil';
+    for (const [text, is] of KINDS.values()) if (is(value)) return text;
+    return `a ${value.constructor?.name ?? typeof value}`;
+}
+
+/** What a check threw; libraries such as zod name the place of each issue by its path. `at`: the index of the parameter, if known. */
+function reasonOf(error, at) {
+    const one = ({ path: [...path], message }) => {
+        const index = at ?? path.shift();
+        const where = index === undefined ? '' : `parameter ${index + 1}${path.map((key) => `.${String(key)}`).join('')}: `;
+        return where + message;
+    };
+    const { issues = [{ path: [], message: error?.message ?? String(error) }] } = error ?? {};
+    return issues.map(one).join('; ');
+}
+
+/** The check of one parameter: a function of its value that returns the value for the handler. */
+function oneOf(check) {
+    const [wanted, is] = KINDS.get(check) ?? [];
+    if (is === undefined) return typeof check === 'function' ? check : (value) => check.parse(value);
+    return (value) => {
+        if (!is(value)) throw new TypeError(`expected ${wanted}, and got ${kindOf(value)}`);
+        return value;
+    };
+}
+
+const isCheck = (check) => typeof check === 'function' || typeof check?.parse === 'function';
+
+/** The check of all parameters: a function of their array that returns the array for the handler. */
+function allOf(check) {
+    if (Array.isArray(check)) {
+        const each = check.map(oneOf);
+        return (params, refuse) => {
+            if (params.length > each.length) throw new TypeError(`expected ${each.length} parameters, and got ${params.length}`);
+            return each.map((one, at) => {
+                try {
+                    return one(params[at]);
+                } catch (error) {
+                    return refuse(error, at);
+                }
+            });
+        };
+    }
+    if (typeof check !== 'function') return (params) => check.parse(params);
+    return (params) => {
+        const made = check(...params);
+        if (made === false) throw new TypeError('the check of its parameters refused them');
+        return Array.isArray(made) ? made : params;
+    };
+}
+
+/**
+ * A function of the parameters of the task `name` that returns those for the handler, or throws BAD_PARAMS, after which a task is
+ * not tried again; null: there is no check. TypeError: `check` is none.
+ */
+function checkerOf(name, check) {
+    if ((check ?? null) === null) return null;
+    if (!(Array.isArray(check) ? check.every(isCheck) : isCheck(check)))
+        throw new TypeError(`check of ${name}: use a function, an object with parse(), or an array with one for each parameter`);
+    const checked = allOf(check);
+    const refuse = (error, at) => {
+        throw error instanceof ErgonError ? error : new ErgonError('BAD_PARAMS', `${name}: ${reasonOf(error, at)}`);
+    };
+    return (params) => {
+        try {
+            return checked(params, refuse);
+        } catch (error) {
+            return refuse(error);
+        }
+    };
+}
+
+module.exports = { checkerOf };

@@ -1,0 +1,4 @@
+// What the package exports.
+'use strict';
+
+module.exports = { ...require('./client'), ...require('./app') };

@@ -1,0 +1,51 @@
+// What tsc makes of the types: this file is compiled, and never run.
+import { Actor, App, Client, Task } from 'ergon-client';
+import { server } from 'ergon-client/testing';
+
+interface Receipt {
+    id: string;
+    cents: number;
+}
+
+class Cart extends Actor {
+    add(sku: string, cents: number): number {
+        return (this.state[sku] = cents);
+    }
+}
+
+async function main(): Promise<void> {
+    const { url } = await server('--loops', '1');
+    const app = new App({ url, timeout: '5s' });
+    const charge = app.task('charge', { retries: 3, check: [String, Number] }, async (context, customer: string, cents: number): Promise<Receipt> => {
+        await context.progress(1, 2);
+        return { id: customer, cents };
+    });
+    const { double, plain } = app.tasks({ double: (_, number: number) => 2 * number, plain: async () => 'text' });
+    const task: Task<Receipt> = await charge.with({ delay: '5s', key: 'one' }).submit('ann', 5);
+    const { cents } = await task.wait();
+    const sum: number = cents + (await double.call(2));
+    const text: string = await plain.call();
+    // @ts-expect-error: a parameter is missing
+    await charge.submit('ann');
+    // @ts-expect-error: a parameter of another type
+    await double.submit('two');
+    // @ts-expect-error: there is no such option
+    await charge.with({ delai: 5 }).submit('ann', 5);
+    // @ts-expect-error: of one submission, not of a policy
+    app.task('other', { key: 'k' }, () => 1);
+    const cart = app.actor('cart', Cart);
+    const price: number = await cart(42).call('add', ['fig', 5]);
+    // @ts-expect-error: a parameter of another type
+    await cart(42).call('add', ['fig', '5']);
+    // @ts-expect-error: there is no such method
+    await cart(42).call('subtract', []);
+    app.cron('nightly', '@daily', { zone: 'Europe/Berlin', params: ['ann', 5] }, charge);
+    app.cron('hourly', '@hourly', async (context) => context.task);
+    app.use({ submit: async (order, next) => ((order.options.priority = 9), next()), handle: ({ context, method }, next) => next() });
+    app.use(async (job, next) => next());
+    await app.work({ slots: 4, version: `${sum} ${text} ${price}` });
+    const client: Client = app.client;
+    await client.close();
+}
+
+main();
