@@ -79,7 +79,8 @@ test('parameters that do not fit fail the task for good', async () => {
     const app = new App({ url: place.url });
     const handler = async (_, ...params) => params;
     const kinds = app.task('kinds', { retries: 5, check: [String, Number] }, handler);
-    const made = app.task('made', { check: [{ parse: (text) => new Date(text) }, (n) => n ?? 7] }, async (_, date, n) => [date.getTime(), n]);
+    const conversions = [{ parse: (text) => new Date(text) }, (n) => n ?? 7];
+    const made = app.task('made', { check: conversions }, async (_, date, n) => [date.getTime(), n]);
     const all = app.task('all', { check: (a, b) => a < b }, handler);
     const parsed = app.task('parsed', {
         check: {

@@ -16,7 +16,8 @@ class Cart extends Actor {
 async function main(): Promise<void> {
     const { url } = await server('--loops', '1');
     const app = new App({ url, timeout: '5s' });
-    const charge = app.task('charge', { retries: 3, check: [String, Number] }, async (context, customer: string, cents: number): Promise<Receipt> => {
+    const policy = { retries: 3, check: [String, Number] };
+    const charge = app.task('charge', policy, async (context, customer: string, cents: number): Promise<Receipt> => {
         await context.progress(1, 2);
         return { id: customer, cents };
     });
@@ -41,7 +42,10 @@ async function main(): Promise<void> {
     await cart(42).call('subtract', []);
     app.cron('nightly', '@daily', { zone: 'Europe/Berlin', params: ['ann', 5] }, charge);
     app.cron('hourly', '@hourly', async (context) => context.task);
-    app.use({ submit: async (order, next) => ((order.options.priority = 9), next()), handle: ({ context, method }, next) => next() });
+    app.use({
+        submit: async (order, next) => ((order.options.priority = 9), next()),
+        handle: ({ context, method }, next) => next(),
+    });
     app.use(async (job, next) => next());
     await app.work({ slots: 4, version: `${sum} ${text} ${price}` });
     const client: Client = app.client;
