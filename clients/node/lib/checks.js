@@ -23,7 +23,7 @@ function kindOf(value) {
     return `a ${value.constructor?.name ?? typeof value}`;
 }
 
-/** What a check threw; libraries such as zod name the place of each issue by its path. `at`: the index of the parameter, if known. */
+/** What a check threw; zod and its like give each issue a path. `at`: the index of the parameter, if known. */
 function reasonOf(error, at) {
     const one = ({ path: [...path], message }) => {
         const index = at ?? path.shift();

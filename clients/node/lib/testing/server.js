@@ -30,7 +30,8 @@ async function server(...flags) {
     let isOver = false;
     const over = new Promise((resolve) => {
         const end = (why) => ((isOver = true), resolve(why));
-        child.once('error', (error) => end(error.message)).once('close', (code, signal) => end(`it ended with ${signal ?? code}`));
+        child.once('error', (error) => end(error.message));
+        child.once('close', (code, signal) => end(`it ended with ${signal ?? code}`));
     });
     const kill = () => child.kill('SIGKILL'); // a test that ends the process leaves no server
     process.once('exit', kill);
