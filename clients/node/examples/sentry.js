@@ -3,7 +3,7 @@
 
 const { Again } = require('ergon-client');
 
-/** Breadcrumbs of what is submitted; each run has a scope of its own, with the task's tags, in which what it throws is captured. */
+/** Breadcrumbs of submissions; each run has a scope with the task's tags, in which what it throws is captured. */
 const sentry = (Sentry) => ({
     async submit({ how, method, actor }, next) {
         Sentry.addBreadcrumb({ category: 'ergon', message: `${how} ${method}`, data: { actor } });

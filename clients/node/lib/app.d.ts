@@ -1,8 +1,10 @@
 /** A registry of tasks, actors and crons. README.md of the package is the guide. */
 
-import { Actor, ActorRef, CallOptions, Client, ClientOptions, Context, CronOptions, SubmitOwn, Task, TaskOptions, WorkOptions } from './client';
+import {
+    Actor, ActorRef, CallOptions, Client, ClientOptions, Context, CronOptions, SubmitOwn, Task, TaskOptions, WorkOptions,
+} from './client';
 
-/** The check of one parameter: String, Number, Boolean, Buffer, Date, Array, Object (a map); a function; what has parse(), as of zod. */
+/** Of one parameter: String, Number, Boolean, Buffer, Date, Array, Object (a map); a function; what has parse(), as of zod. */
 export type Check = ((value: any) => any) | { parse(value: any): any };
 
 /**
@@ -78,7 +80,9 @@ export class App {
     /** Registers a type of actors; the function gives the actor of a key. */
     actor<T extends Actor>(type: string, kind: { new (...told: any[]): T }): (key: string | number) => AppActor<T>;
     /** A worker of this app puts the cron when it starts. A function is registered as a task of the cron's name. */
-    cron<P extends any[], R>(name: string, schedule: string | number, task: AppTask<P, R> | TaskHandler<P, R>): AppTask<P, Awaited<R>>;
+    cron<P extends any[], R>(
+        name: string, schedule: string | number, task: AppTask<P, R> | TaskHandler<P, R>,
+    ): AppTask<P, Awaited<R>>;
     cron<P extends any[], R>(
         name: string, schedule: string | number, options: CronOptions & { params?: P }, task: AppTask<P, R> | TaskHandler<P, R>,
     ): AppTask<P, Awaited<R>>;

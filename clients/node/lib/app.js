@@ -55,8 +55,9 @@ class App {
     }
 
     get client() {
-        if (this.#client === null && this.url === undefined) throw new TypeError('an App needs a url: new App({ url }), or ERGON_URL');
-        return (this.#client ??= new Client(this.url, this.#options));
+        if (this.#client !== null) return this.#client;
+        if (this.url === undefined) throw new TypeError('an App needs a url: new App({ url }), or ERGON_URL');
+        return (this.#client = new Client(this.url, this.#options));
     }
 
     /** For the package: another client, and null for the one of `url` again. Returns the one before. */
@@ -125,8 +126,8 @@ class App {
     // ---- callers ----
 
     async #send(order, plain) {
-        if (plain !== undefined) return this.#round('submit', ({ method, params, options }) => plain(method, params, options))(order);
-        this.#out ??= this.#round('submit', ({ how, method, params, options }) => this.client[how](method, params, options));
+        if (plain !== undefined) return this.#round('submit', (one) => plain(one.method, one.params, one.options))(order);
+        this.#out ??= this.#round('submit', (one) => this.client[one.how](one.method, one.params, one.options));
         return this.#out(order);
     }
 
@@ -137,7 +138,8 @@ class App {
         const handlers = {};
         const has = app.#middleware.some(({ handle }) => handle !== undefined);
         for (const [name, [handler, check]] of Object.entries(app.#handlers)) {
-            const run = app.#round('handle', ({ context, params }) => handler(context, ...(check === null ? params : check(params))));
+            const last = ({ context, params }) => handler(context, ...(check === null ? params : check(params)));
+            const run = app.#round('handle', last);
             handlers[name] = !has && check === null ? handler : (context, ...params) => run({ context, method: name, params });
         }
         for (const [name, handler] of Object.entries(typesOf(app.#actors).handlers)) {
