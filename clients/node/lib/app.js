@@ -8,7 +8,15 @@ const { ErgonError } = require('./errors');
 const { KINDS, told } = require('./options');
 
 const AGAIN = 1000; // ms after which a cron is put again that could not be put
+const NAME = /^[a-z0-9_.-]{1,64}$/;
 const OWN = ['timeout', 'answerTimeout', 'signal']; // options of this client, not of a task
+
+/** The same name. TypeError: the server would refuse it, and how to write it. */
+function offered(name) {
+    if (NAME.test(name)) return name;
+    const other = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/^_|[^a-z0-9_.-]/g, '');
+    throw new TypeError(`'${name}' is no name of a method, which has 1 to 64 of a-z, 0-9, _, . and -; write '${other}'`);
+}
 
 /** A task of an app: its name, and the options of its submissions. app.d.ts says what it shows. */
 class AppTask {
@@ -74,7 +82,7 @@ class App {
         const { check, ...policy } = rest.pop() ?? {};
         if (typeof name !== 'string' || typeof handler !== 'function')
             throw new TypeError("a task is a name and a function: app.task('charge', { retries: 3 }, async (context, …) => …)");
-        if (Object.hasOwn(this.#handlers, name)) throw new TypeError(`this app has a task '${name}' already`);
+        if (Object.hasOwn(this.#handlers, offered(name))) throw new TypeError(`this app has a task '${name}' already`);
         const task = new AppTask((order) => this.#send(order), name, checked(policy, 'a policy'));
         this.#handlers[name] = [handler, checkerOf(name, check)];
         return task;
@@ -86,7 +94,7 @@ class App {
     }
 
     actor(type, kind) {
-        typesOf({ [type]: kind });
+        Object.keys(typesOf({ [type]: kind }).handlers).forEach(offered);
         if (Object.hasOwn(this.#actors, type)) throw new TypeError(`this app has a type '${type}' already`);
         this.#actors[type] = kind;
         return (key) => {
@@ -133,8 +141,8 @@ class App {
 
     // ---- workers ----
 
-    /** For the package: the handlers as work() takes them. Without middleware and check they are those of the registry. */
-    static handlersOf(app) {
+    /** For the package: what work() takes. Handlers without middleware and check are those of the registry. */
+    static partsOf(app) {
         const handlers = {};
         const has = app.#middleware.some(({ handle }) => handle !== undefined);
         for (const [name, [handler, check]] of Object.entries(app.#handlers)) {
@@ -153,12 +161,11 @@ class App {
                 return [(await run(job)) ?? null, job.changes];
             };
         }
-        return handlers;
+        return { handlers, actors: app.#actors };
     }
 
     async work(options = {}) {
         const { client } = this;
-        const actors = Object.keys(this.#actors).length > 0 ? this.#actors : undefined;
         let failed = null;
         const onReady = () => {
             options.onReady?.();
@@ -167,7 +174,8 @@ class App {
                 client.stop();
             });
         };
-        await client.work(App.handlersOf(this), { ...options, actors, onReady });
+        const { handlers, actors } = App.partsOf(this);
+        await client.work(handlers, { ...options, actors: Object.keys(actors).length > 0 ? actors : undefined, onReady });
         if (failed !== null) throw failed;
     }
 

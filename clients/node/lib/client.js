@@ -169,6 +169,16 @@ class Client extends events.EventEmitter {
         this.#polls = new Turns(POLLS);
     }
 
+    /** For the package: a client of what answers within this process, in place of a session. */
+    static inProcess(session) {
+        const client = new Client('unix:///in-process', { log: false });
+        client.#keeper = Promise.resolve();
+        client.#tried.resolve();
+        client.#up.session = session;
+        client.#up.resolve(session);
+        return client;
+    }
+
     // ---- the connection ----
 
     async connect() {

@@ -269,4 +269,4 @@ class Serving {
     }
 }
 
-module.exports = { Context, Serving };
+module.exports = { Context, Serving, errorText };

@@ -64,6 +64,8 @@ test('what the registry refuses says what to use', () => {
     assert.throws(() => app.task('one', () => 1), /has a task 'one' already/);
     assert.throws(() => app.task('two', { retrys: 3 }, () => 1), /no option 'retrys'.*did you mean 'retries'/);
     assert.throws(() => app.task('two', { timeout: 3 }, () => 1), /attemptTimeout ends an attempt/);
+    assert.throws(() => app.tasks({ sendMail: () => 1 }), /'sendMail' is no name.*write 'send_mail'/);
+    assert.throws(() => app.actor('cart', class extends Actor { checkOut() {} }), /write 'cart.check_out'/);
     assert.throws(() => app.task('two', {}), /a task is a name and a function/);
     assert.throws(() => app.task('two', { check: 7 }, () => 1), /check of two: use a function/);
     assert.throws(() => app.task('one2', () => 1).with({ delai: 1 }), /did you mean 'delay'/);

@@ -1,6 +1,6 @@
 // What tsc makes of the types: this file is compiled, and never run.
 import { Actor, App, Client, Task } from 'ergon-client';
-import { server } from 'ergon-client/testing';
+import { immediate, server } from 'ergon-client/testing';
 
 interface Receipt {
     id: string;
@@ -48,6 +48,7 @@ async function main(): Promise<void> {
     });
     app.use(async (job, next) => next());
     await app.work({ slots: 4, version: `${sum} ${text} ${price}` });
+    await immediate(app).close();
     const client: Client = app.client;
     await client.close();
 }

@@ -1,5 +1,14 @@
 /** For the tests of an application. */
 
+import { App, Client } from '../lib/index';
+
+/**
+ * The app runs what it submits at once, in this process, until close(): a submission is answered when the task has ended, with
+ * its middleware, checks and retries, which wait for nothing; results are kept. Keys, `after`, actors, events and crons are there
+ * (`cron.run` fires one); what is not fails with NO_METHOD.
+ */
+export function immediate(app: App): { client: Client; close(): Promise<void> };
+
 /** A server that runs until close(). */
 export interface Server {
     /** Of its Unix socket. */

@@ -5,7 +5,7 @@ const { spawn } = require('child_process');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
-const { Client } = require('../client');
+const { Client } = require('../lib/client');
 
 const LIMIT = 30000; // ms until it answers
 const SAID = 4000; // characters of what it said that an error shows
@@ -19,7 +19,7 @@ function ergond() {
     return found;
 }
 
-/** Starts a server with these flags, at a Unix socket in a folder of its own. testing.d.ts says more. */
+/** Starts a server with these flags, at a Unix socket in a folder of its own. index.d.ts says more. */
 async function server(...flags) {
     const program = ergond();
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ergon-'));

@@ -1,0 +1,339 @@
+// An app without a server: what is submitted runs at once, in this process, when the submission is answered it has ended.
+'use strict';
+
+const { App } = require('../lib/app');
+const { Client } = require('../lib/client');
+const { Again, ErgonError, named } = require('../lib/errors');
+const { encode, Scanner } = require('../lib/msgpack');
+const { Later, until } = require('../lib/protocol');
+const { Context, errorText } = require('../lib/serving');
+
+// Attempts after which a handler that says Again each time has failed, and steps of an actor after which it sleeps.
+const AGAIN_MOST = 1000;
+const STEPS_MOST = 100;
+const PERMANENT = /^(BAD_PARAMS|NO_METHOD|NO_EXECUTOR|DENIED|TOO_LARGE|TOO_DEEP|PERMANENT\w*):/;
+const TOLD = { 'worker.partial': ['partial', ['data']], 'worker.progress': ['progress', ['done', 'total', 'text']] };
+const AFTER = 'AFTER: a task, which had to be done first, failed';
+
+/** What becomes of a value on its way to the server and back. TypeError, RangeError: it is not for MessagePack. */
+function copy(value) {
+    const [same] = new Scanner(Infinity).feed(encode(value));
+    return same;
+}
+
+const idOf = ({ id, state }) => ({ id, state });
+const many = (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
+const isEqual = (filter, task) =>
+    ['state', 'method', 'key', 'actor'].every((name) => filter[name] === undefined || many(filter[name]).includes(task[name]));
+
+/** What answers a client in place of a session. */
+class InProcess {
+    ended = null;
+    over = new Later();
+    limits = {};
+    #app;
+    #parts; // {handlers, actors} of the app
+    #tasks = new Map(); // id: task, in the order of their submissions
+    #keys = new Map(); // key: task
+    #actors = new Map(); // name: {version, state, schema, busy}
+    #events = new Map(); // name: {seq, value, changed}
+    #crons = new Map();
+
+    constructor(app) {
+        this.#app = app;
+    }
+
+    async request(method, params, signal) {
+        const handle = METHODS[method] ?? ((_, given) => this.#direct(method, given));
+        const answer = (async () => handle(this, copy(params), signal))();
+        return copy((await until(answer, signal)) ?? null);
+    }
+
+    async notify() {}
+
+    async finish() {
+        this.ended = 'it was closed';
+    }
+
+    get #all() {
+        return (this.#parts ??= App.partsOf(this.#app));
+    }
+
+    // ---- tasks ----
+
+    task(id) {
+        const task = this.#tasks.get(id);
+        if (task === undefined) throw named(`NOT_FOUND: no task ${id}: it never existed, or was forgotten`);
+        return task;
+    }
+
+    list(filter) {
+        return [...this.#tasks.values()].reverse().filter((task) => isEqual(filter, task));
+    }
+
+    forget(id) {
+        const { key } = this.task(id);
+        this.#keys.delete(key);
+        return this.#tasks.delete(id);
+    }
+
+    /** What the server shows of a task. */
+    shown({ options, history, params, over, ...task }, wanted = {}) {
+        if (wanted.history) task.history = history;
+        if (wanted.params) task.params = params;
+        return task;
+    }
+
+    async submit(method, params = [], options = {}) {
+        const key = options.key === undefined ? null : `${options.actor ?? ''} ${options.key}`;
+        const same = this.#keys.get(key);
+        if (same !== undefined) {
+            await same.over;
+            return { ...idOf(same), duplicate: true, coalesced: false };
+        }
+        this.#handler(method);
+        const now = Date.now();
+        const task = {
+            id: `t${String(this.#tasks.size + 1).padStart(13, '0')}`, method, params, options, state: 'queued', attempt: 0,
+            failures: 0, retries: options.retries ?? 0, priority: options.priority ?? 5, key: options.key ?? null,
+            actor: options.actor, traceparent: options.traceparent ?? null, created: now, ended: null, error: null, result: null, history: [],
+        };
+        this.#tasks.set(task.id, task);
+        if (key !== null) this.#keys.set(key, task);
+        await (task.over = this.run(task));
+        return { ...idOf(task), duplicate: false, coalesced: false };
+    }
+
+    #tell(task, event, more = {}) {
+        task.history.push({ seq: task.history.length + 1, at: Date.now(), event, attempt: task.attempt, ...more });
+    }
+
+    /** Until it has ended: retries do not wait. */
+    async run(task) {
+        this.#tell(task, 'submitted');
+        const first = many(task.options.after).map((id) => this.#tasks.get(id)).find((one) => one?.state !== 'done');
+        if (many(task.options.after).length > 0 && first !== undefined) return this.#end(task, 'failed', AFTER);
+        for (let again = 0; ; ) {
+            task.attempt++;
+            this.#tell(task, 'started');
+            try {
+                task.result = await this.#attempt(task);
+                return this.#end(task, 'done');
+            } catch (thrown) {
+                const text = errorText(thrown);
+                if (thrown instanceof Again && ++again < AGAIN_MOST) continue;
+                task.failures++;
+                this.#tell(task, 'attempt_failed', { text });
+                if (PERMANENT.test(text) || task.retries === 0) return this.#end(task, 'failed', text);
+                if (task.failures > task.retries) return this.#end(task, 'dead', text);
+            }
+        }
+    }
+
+    #end(task, state, error = null) {
+        Object.assign(task, { state, error, ended: Date.now() });
+        this.#tell(task, state, error === null ? {} : { text: error });
+    }
+
+    /** One attempt: its result, as it comes back from the server. */
+    async #attempt(task) {
+        const { id, method, params, options } = task;
+        const session = {
+            notify: async (what, [, ...told]) => {
+                const [event, names] = TOLD[what];
+                this.#tell(task, event, Object.fromEntries(names.map((name, at) => [name, copy(told[at])])));
+            },
+            request: (...request) => this.request(...request),
+        };
+        const { attempt } = task;
+        const told = { task: id, call: id, tenant: '', attempt, traceparent: options.traceparent, tracestate: options.tracestate };
+        const run = (more) => this.#limited(new Context(session, id, method, { ...told, ...more }), task);
+        return options.actor === undefined ? run({}) : this.#turn(options.actor, run, options.turn !== undefined);
+    }
+
+    /** Runs the handler, at most for the timeout of an attempt. */
+    async #limited(context, { method, params, options }) {
+        let timer;
+        const late = new Promise((_, reject) => {
+            if (options.timeout === undefined) return;
+            timer = setTimeout(() => {
+                reject(new ErgonError('DEADLINE', `the attempt took longer than its timeout, ${options.timeout} ms`));
+                Context.cancel(context, 'deadline');
+            }, options.timeout);
+        });
+        try {
+            return copy((await Promise.race([this.#handler(method)(context, ...copy(params)), late])) ?? null);
+        } finally {
+            clearTimeout(timer);
+        }
+    }
+
+    #handler(method) {
+        const { handlers } = this.#all;
+        if (Object.hasOwn(handlers, method)) return async (...given) => handlers[method](...given);
+        const help = /^[a-z]+\.[a-z_]+$/.test(method) ? '; immediate() has few methods of the server: see server()' : '';
+        throw named(`NO_METHOD: the app has no '${method}'${help}`);
+    }
+
+    /** A plain call: nothing of it is kept. */
+    async #direct(method, given) {
+        const context = new Context({ notify: async () => {} }, 0, method, {});
+        try {
+            return await this.#handler(method)(context, ...given);
+        } catch (error) {
+            throw named(errorText(error));
+        }
+    }
+
+    result(id) {
+        const { state, error, result } = this.task(id);
+        if (state !== 'done') throw named(error);
+        return result;
+    }
+
+    // ---- actors ----
+
+    actor(name) {
+        const none = { version: 0, state: null, schema: 0, stage: 'active', messages: 0, turn: Promise.resolve() };
+        if (!this.#actors.has(name)) this.#actors.set(name, none);
+        return this.#actors.get(name);
+    }
+
+    drop(name) {
+        return Object.assign(this.actor(name), { version: 0, state: null, schema: 0, stage: 'active' });
+    }
+
+    /** Leaves a message, and what it submits in turn; then come the steps of its actor. */
+    async message(name, method, params, options = {}) {
+        const type = name.split('/')[0];
+        const said = await this.submit(`${type}.${method}`, params, { ...options, actor: name });
+        const step = `${type}.step`;
+        for (let i = 0; i < STEPS_MOST && Object.hasOwn(this.#all.handlers, step) && this.actor(name).stage === 'active'; i++)
+            if ((await this.submit(step, [], { actor: name })).state !== 'done') break;
+        return said;
+    }
+
+    /** One turn at a time; what it sends comes behind it. */
+    async #turn(name, run, isCall) {
+        const actor = this.actor(name);
+        if (isCall && actor.messages > 0) throw named(`DEADLOCK: ${name} has a turn, which may wait for this one`);
+        const before = actor.turn;
+        let done;
+        actor.turn = new Promise((resolve) => (done = resolve));
+        actor.messages++;
+        await before;
+        let result, changes;
+        try {
+            const { version, state, schema } = actor;
+            [result, changes] = await run({ actor: name, version, state, schema });
+            this.#change(name, actor, changes ?? {});
+        } finally {
+            actor.messages--;
+            done();
+        }
+        for (const [to, ...message] of changes?.tell ?? []) await this.message(to, ...message);
+        for (const order of changes?.task ?? []) await this.submit(...order);
+        return result;
+    }
+
+    #change(name, actor, { state, drop, sleep, wake }) {
+        if (state !== undefined) {
+            const schema = this.#all.actors[name.split('/')[0]].type.schema ?? 0;
+            Object.assign(actor, { state, version: actor.version + 1, schema });
+        }
+        if (sleep !== undefined) actor.stage = 'sleeping';
+        if (wake) actor.stage = 'active';
+        if (drop) this.drop(name);
+    }
+
+    // ---- events and crons ----
+
+    event(name) {
+        if (!this.#events.has(name)) this.#events.set(name, { seq: 0, value: null, changed: new Later() });
+        return this.#events.get(name);
+    }
+
+    setEvent(name, value) {
+        const event = this.event(name);
+        const { changed } = event;
+        Object.assign(event, { seq: event.seq + 1, value, changed: new Later() });
+        changed.resolve();
+        return { seq: event.seq };
+    }
+
+    get crons() {
+        return this.#crons;
+    }
+}
+
+// Methods of the server, as far as immediate() has them: functions of the InProcess, the parameters, and the caller's signal.
+const METHODS = {
+    'server.ping': () => 'pong',
+    'worker.register': () => null,
+    'worker.quiet': () => null,
+    'task.submit': (place, order) => place.submit(...order),
+    'task.submit_many': async (place, [orders, options]) => {
+        const answers = [];
+        for (const [method, params, own] of orders)
+            answers.push(await place.submit(method, params, { ...options, ...own }).catch(({ message }) => ({ error: message })));
+        return answers;
+    },
+    'task.call': async (place, order) => place.result((await place.submit(...order)).id),
+    'task.wait': async (place, [ids]) => {
+        const tasks = ids.map((id) => place.task(id));
+        await Promise.all(tasks.map(({ over }) => over));
+        return { ended: tasks.map((task) => place.shown(task)), open: [] };
+    },
+    'task.get': (place, [id, wanted]) => place.shown(place.task(id), wanted),
+    'task.watch': (place, [id, { from = 1 }]) => ({
+        id, events: place.task(id).history.filter(({ seq }) => seq >= from), missed: 0, ended: true,
+    }),
+    'task.list': (place, [filter]) => ({ tasks: place.list(filter ?? {}).map((task) => place.shown(task)), next: null }),
+    'task.cancel': (place, [id]) => ({ ...idOf(place.task(id)), cancelled: false }),
+    'task.forget': (place, [id]) => ({ id, forgotten: place.forget(id) }),
+    'task.retry': async (place, [id]) => {
+        const task = place.task(id);
+        if (task.state === 'done') throw named('BAD_PARAMS: the task is done');
+        await (task.over = place.run(Object.assign(task, { failures: 0 })));
+        return idOf(task);
+    },
+    'actor.tell': (place, message) => place.message(...message),
+    'actor.call': async (place, message) => place.result((await place.message(...message)).id),
+    'actor.get': (place, [name]) => {
+        const { version, state, stage } = place.actor(name);
+        return { actor: name, version, state, stage };
+    },
+    'actor.drop': (place, [name]) => (place.drop(name), { stage: 'active' }),
+    'event.set': (place, [name, value]) => place.setEvent(name, value),
+    'event.wait': async (place, [name, { from, timeout }], signal) => {
+        const least = from ?? place.event(name).seq + 1;
+        if (timeout === 0 && place.event(name).seq < least) return { seq: place.event(name).seq, timeout: true };
+        while (place.event(name).seq < least) await place.event(name).changed.wait(signal);
+        const { seq, value } = place.event(name);
+        return { seq, value };
+    },
+    'cron.put': (place, [name, schedule, method, params, options]) => {
+        place.crons.set(name, { name, schedule, method, params, options, paused: false, next: null });
+        return { name, next: null };
+    },
+    'cron.list': (place) => [...place.crons.values()],
+    'cron.delete': (place, [name]) => place.crons.delete(name),
+    'cron.run': async (place, [name]) => {
+        const cron = place.crons.get(name);
+        if (cron === undefined) throw named(`NOT_FOUND: no cron ${name}`);
+        return { id: (await place.submit(cron.method, cron.params, cron.options)).id };
+    },
+};
+
+/** Lets the app run what it submits at once, until close(). index.d.ts says more. */
+function immediate(app) {
+    const client = Client.inProcess(new InProcess(app));
+    const before = App.lend(app, client);
+    const close = async () => {
+        App.lend(app, before);
+        await client.close();
+    };
+    return { client, close };
+}
+
+module.exports = { immediate };
