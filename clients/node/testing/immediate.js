@@ -33,6 +33,7 @@ class InProcess {
     limits = {};
     #app;
     #parts; // {handlers, actors} of the app
+    #last = 0; // id
     #tasks = new Map(); // id: task, in the order of their submissions
     #keys = new Map(); // key: task
     #actors = new Map(); // name: {version, state, schema, busy}
@@ -72,8 +73,7 @@ class InProcess {
     }
 
     forget(id) {
-        const { key } = this.task(id);
-        this.#keys.delete(key);
+        for (const [key, task] of this.#keys) if (task === this.task(id)) this.#keys.delete(key);
         return this.#tasks.delete(id);
     }
 
@@ -92,11 +92,11 @@ class InProcess {
             return { ...idOf(same), duplicate: true, coalesced: false };
         }
         this.#handler(method);
-        const now = Date.now();
+        const { retries = 0, priority = 5, key: own = null, actor, traceparent = null } = options;
         const task = {
-            id: `t${String(this.#tasks.size + 1).padStart(13, '0')}`, method, params, options, state: 'queued', attempt: 0,
-            failures: 0, retries: options.retries ?? 0, priority: options.priority ?? 5, key: options.key ?? null,
-            actor: options.actor, traceparent: options.traceparent ?? null, created: now, ended: null, error: null, result: null, history: [],
+            id: `t${String(++this.#last).padStart(13, '0')}`, method, params, options, state: 'queued', attempt: 0, failures: 0,
+            retries, priority, key: own, actor, traceparent, created: Date.now(), ended: null, error: null, result: null,
+            history: [],
         };
         this.#tasks.set(task.id, task);
         if (key !== null) this.#keys.set(key, task);
@@ -137,7 +137,7 @@ class InProcess {
 
     /** One attempt: its result, as it comes back from the server. */
     async #attempt(task) {
-        const { id, method, params, options } = task;
+        const { id, method, attempt, options } = task;
         const session = {
             notify: async (what, [, ...told]) => {
                 const [event, names] = TOLD[what];
@@ -145,8 +145,8 @@ class InProcess {
             },
             request: (...request) => this.request(...request),
         };
-        const { attempt } = task;
-        const told = { task: id, call: id, tenant: '', attempt, traceparent: options.traceparent, tracestate: options.tracestate };
+        const { traceparent, tracestate } = options;
+        const told = { task: id, call: id, tenant: '', attempt, traceparent, tracestate };
         const run = (more) => this.#limited(new Context(session, id, method, { ...told, ...more }), task);
         return options.actor === undefined ? run({}) : this.#turn(options.actor, run, options.turn !== undefined);
     }

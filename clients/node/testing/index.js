@@ -1,4 +1,4 @@
 // For the tests of an application: require('ergon-client/testing').
 'use strict';
 
-module.exports = { ...require('./immediate'), ...require('./lib/testing/server') };
+module.exports = { ...require('./immediate'), ...require('./server') };
