@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"ergon-client/msgpack"
 )
 
 // ActorMethod runs one message of an actor, a turn. What it leaves in a.State is the new state when it returns; after an error
@@ -40,7 +42,7 @@ type Actor struct {
 }
 
 // Sleep: the next step comes after so long.
-func (a *Actor) Sleep(d time.Duration) { a.changes["sleep"] = milliseconds(d) }
+func (a *Actor) Sleep(d time.Duration) { a.changes["sleep"] = msgpack.Milliseconds(d) }
 
 // SleepUntilWoken: the next step comes when the actor is woken.
 func (a *Actor) SleepUntilWoken() { a.changes["sleep"] = true }
@@ -128,22 +130,31 @@ func policies(actors map[string]ActorType) (map[string]any, error) {
 	return all, nil
 }
 
-// withActors are the handlers of plain methods and those of the types.
-func withActors(handlers map[string]Handler, actors map[string]ActorType) map[string]Handler {
+// withActors are the handlers of plain methods and those of the types, each with what goes round it.
+func withActors(handlers map[string]Handler, actors map[string]ActorType, round func(Handler) Handler) map[string]Handler {
 	all := map[string]Handler{}
 	for name, handler := range handlers {
-		all[name] = handler
+		all[name] = round(handler)
 	}
 	for name, t := range actors {
 		for method := range t.Methods {
-			t, method := t, method
-			all[name+"."+method] = func(c *Context, params []any) (any, error) {
-				done, err := t.run(c, method, params)
-				return []any{done.Result, done.Changes}, err
-			}
+			all[name+"."+method] = t.handler(method, round)
 		}
 	}
 	return all
+}
+
+// handler is that of a method. What goes round it sees the result without the changes.
+func (t ActorType) handler(method string, round func(Handler) Handler) Handler {
+	return func(c *Context, params []any) (any, error) {
+		var changes map[string]any
+		result, err := round(func(c *Context, params []any) (any, error) {
+			done, err := t.run(c, method, params)
+			changes = done.Changes
+			return done.Result, err
+		})(c, params)
+		return []any{result, changes}, err
+	}
 }
 
 // begin gives the turn the state, in the form of the type's schema.
@@ -151,7 +162,7 @@ func (t ActorType) begin(a *Actor, state any, schema int64) error {
 	if schema > t.Schema {
 		return Again(100 * time.Millisecond) // for a host that knows it
 	}
-	state, err := copied(state)
+	state, err := msgpack.Copy(state)
 	if err == nil && state != nil && schema < t.Schema && t.Upgrade != nil {
 		state, err = t.Upgrade(state, schema)
 	}
@@ -188,7 +199,7 @@ func (t ActorType) run(c *Context, method string, params []any) (Turned, error) 
 			return Turned{Result: result}, nil
 		}
 	}
-	after, err := copied(a.State)
+	after, err := msgpack.Copy(a.State)
 	if before == nil {
 		before = map[string]any{}
 	} else if schema < t.Schema {

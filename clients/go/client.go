@@ -1,8 +1,7 @@
 // Package ergon is a client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide.
 //
-// Values go as nil, bool, integers, floats, string, []byte, time.Time, Ext, and slices and maps of such. They come as nil, bool,
-// int64 (uint64 above that), float64, string, []byte, time.Time, Ext, []any, and map[string]any (map[any]any if a key is
-// no string). A time.Duration goes as milliseconds, and a *Task as its id.
+// A Mux has the methods of a program, with types and policies; Client.Call, Submit and Work take any values. These go and come as
+// package msgpack says; a *Task goes as its id.
 package ergon
 
 import (
@@ -12,7 +11,12 @@ import (
 	"math/rand"
 	"sync"
 	"time"
+
+	"ergon-client/msgpack"
 )
+
+// Ext is a MessagePack extension that is no timestamp.
+type Ext = msgpack.Ext
 
 // Options of a client; the zero value means the defaults.
 type Options struct {
@@ -59,6 +63,7 @@ type Client struct {
 
 	mu      sync.Mutex // of up, which keep() changes, worker and spent
 	up      *next
+	local   localAnswer   // answers in place of a server, unless it is nil
 	worker  *worker       // who answers requests of the server; nil: nobody
 	spent   *serving      // of a worker that has ended: it hands back what still comes over its session
 	tried   chan struct{} // closed when the first attempt is over
@@ -145,6 +150,18 @@ func newClient(url string, o Options, isAsked bool) (*Client, error) {
 	c.stop, c.cancel = context.WithCancel(context.Background())
 	go c.keep(isAsked)
 	return c, nil
+}
+
+type localAnswer = func(ctx context.Context, method string, params []any) (any, error)
+
+// Local makes a client without a server: the function answers all requests, with an *Error or a result as the server has them.
+// Package ergontest uses it.
+func Local(answer func(ctx context.Context, method string, params []any) (any, error)) *Client {
+	c := &Client{local: answer, options: Options{Log: log.Printf}, done: make(chan struct{}), up: newNext()}
+	c.stop, c.cancel = context.WithCancel(context.Background())
+	c.settle(nil, fail(ErrClosed, "this client has no server: ergontest.Server starts one"))
+	close(c.done)
+	return c
 }
 
 func withDefault[T int | time.Duration](value *T, other T) {
@@ -285,6 +302,9 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 // request returns the answer, asked for again after these errors.
 func (c *Client) request(ctx context.Context, turns chan struct{}, again func(err error) bool, method string,
 	params ...any) (result any, err error) {
+	if c.local != nil {
+		return c.local(ctx, method, params)
+	}
 	select {
 	case turns <- struct{}{}:
 		defer func() { <-turns }()

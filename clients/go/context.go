@@ -36,9 +36,28 @@ type Context struct {
 	answered bool
 }
 
+// contextOf is what the server says of a run, without a connection.
+func contextOf(method string, told map[string]any) *Context {
+	c := &Context{Method: method, Attempt: 1, call: told["call"]}
+	c.Task, _ = told["task"].(string)
+	if attempt, ok := told["attempt"].(int64); ok {
+		c.Attempt = attempt
+	}
+	c.Tenant, _ = told["tenant"].(string)
+	c.Traceparent, _ = told["traceparent"].(string)
+	c.Tracestate, _ = told["tracestate"].(string)
+	if told["actor"] != nil {
+		c.turn = told
+	}
+	return c
+}
+
 // Cancelled says why nobody waits for the result any more, or "": "cancelled", "deadline", "gone" (the caller), "draining" (the
 // server ends), "lost" (the connection), "stopping" (this worker ends).
 func (c *Context) Cancelled() string {
+	if c.of == nil { // of a test
+		return map[bool]string{true: "cancelled"}[c.Err() != nil]
+	}
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	switch {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	"ergon-client/msgpack"
 )
 
 // Error is what a server answered, or why it did not. Time-outs and cancels are the context's own errors.
@@ -56,7 +58,7 @@ func Code(err error) string {
 func Again(d time.Duration) *Error {
 	text := "0"
 	if d > 0 {
-		text = fmt.Sprintf("%dms", milliseconds(d))
+		text = fmt.Sprintf("%dms", msgpack.Milliseconds(d))
 	}
 	return &Error{Code: "AGAIN", Text: text, Retryable: true}
 }

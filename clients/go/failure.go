@@ -35,7 +35,7 @@ func stackOf() string {
 		switch name := frame.Function; {
 		case !begun:
 			begun = name == "runtime.gopanic"
-		case strings.HasSuffix(name, ".(*serving).call"):
+		case strings.HasSuffix(name, "ergon-client.protected"):
 			return strings.Join(lines, "\n")
 		case len(lines) > 0 || !strings.HasPrefix(name, "runtime."):
 			lines = append(lines, fmt.Sprintf("%s(...)\n\t%s:%d", name, frame.File, frame.Line))

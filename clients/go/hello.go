@@ -99,3 +99,8 @@ func (s *session) endLater(why string) {
 		s.end(why)
 	}
 }
+
+// rubbish is what the server sent that is no message.
+type rubbish string
+
+func (r rubbish) Error() string { return "the server does not speak MessagePack-RPC: " + string(r) }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ergon-client/msgpack"
 )
 
 // With are options of CallWith, Submit, SubmitMany and CronPut, by the names of proto/PROTOCOL.md, but that the server's
@@ -91,6 +93,17 @@ func bad(format string, args ...any) *Error {
 	return fail(&Error{Code: "BAD_PARAMS"}, format, args...)
 }
 
+// and has these, too, which replace those of the same name.
+func (w With) and(more With) With {
+	all := With{}
+	for _, one := range []With{w, more} {
+		for name, value := range one {
+			all[name] = value
+		}
+	}
+	return all
+}
+
 // told is what the server is told.
 func (w With) told(who string, known table) (map[string]any, error) {
 	wire, names := map[string]any{}, []string{}
@@ -166,14 +179,6 @@ func isNear(a, b string) bool {
 
 // ---- times ----
 
-// milliseconds are whole, and of what is not 0 at least 1.
-func milliseconds(d time.Duration) int64 {
-	if d > 0 {
-		d += time.Millisecond - 1
-	}
-	return d.Milliseconds()
-}
-
 var days = regexp.MustCompile(`^(\d+)d$`)
 
 func parseDuration(name, text string) (time.Duration, error) {
@@ -210,7 +215,7 @@ func durationOf(name string, value any) (any, error) {
 	if d < 0 {
 		return nil, bad("%s must not be negative, as %v is", name, d)
 	}
-	return milliseconds(d), nil
+	return msgpack.Milliseconds(d), nil
 }
 
 // deadlineOf is durationOf, or until a moment. One that has passed is a millisecond away: 0 might be no limit.
@@ -219,7 +224,7 @@ func deadlineOf(name string, value any) (any, error) {
 	if !ok {
 		return durationOf(name, value)
 	}
-	if left := milliseconds(time.Until(t)); left > 0 {
+	if left := msgpack.Milliseconds(time.Until(t)); left > 0 {
 		return left, nil
 	}
 	return int64(1), nil
@@ -275,7 +280,7 @@ func scheduleOf(value any) (string, error) {
 	case string:
 		return v, nil
 	case time.Duration:
-		return fmt.Sprintf("every %dms", milliseconds(v)), nil
+		return fmt.Sprintf("every %dms", msgpack.Milliseconds(v)), nil
 	}
 	return "", bad(`a schedule is a text such as "*/5 * * * *", "@daily" or "every 10m", or a time.Duration, not %T`, value)
 }
@@ -290,9 +295,9 @@ func idsOf(tasks ...any) ([]string, error) {
 		case string:
 			ids = append(ids, v)
 			continue
-		case *Task:
-			if v != nil {
-				ids = append(ids, v.ID)
+		case interface{ task() *Task }:
+			if t := v.task(); t != nil {
+				ids = append(ids, t.ID)
 				continue
 			}
 			return nil, bad("a task is nil: its submission failed")
@@ -318,4 +323,11 @@ func afterOf(name string, value any) (any, error) {
 		return nil, bad("%s: %s", name, err.(*Error).Text)
 	}
 	return ids, nil
+}
+
+func min(a, b int) int {
+	if a < b {
+		return a
+	}
+	return b
 }

@@ -1,7 +1,6 @@
 package ergon
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"ergon-client/msgpack"
 )
 
 const (
@@ -18,11 +19,9 @@ const (
 )
 
 const (
-	readSize    = 1 << 16
-	refusalsMax = 1000 // answers to requests of the server that wait to be written
+	refusalsMax = 1000                   // answers to requests of the server that wait to be written
+	closedByUs  = "the client closed it" // why a session has ended
 )
-
-const closedByUs = "the client closed it" // why a session has ended
 
 // errUnsent: the connection ended before the message went into it.
 var errUnsent = errors.New("ergon: not sent")
@@ -109,7 +108,7 @@ func (s *session) send(ctx context.Context, message []any) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	frame, err := appendValue(nil, message, 0)
+	frame, err := msgpack.Append(nil, message)
 	if err != nil {
 		return err
 	}
@@ -188,11 +187,13 @@ func (s *session) requestLate(ctx context.Context, method string, params []any, 
 // ---- receiving ----
 
 func (s *session) read() {
-	from := &reader{from: bufio.NewReaderSize(s.conn, readSize), most: s.messageMax}
+	from := msgpack.NewReader(s.conn, s.messageMax)
 	for {
-		message, err := from.next()
+		message, err := from.Next()
 		if err == nil {
 			err = s.take(message)
+		} else if wrong, is := err.(msgpack.Invalid); is {
+			err = rubbish(wrong)
 		}
 		switch {
 		case err == nil:

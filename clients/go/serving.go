@@ -104,20 +104,10 @@ func (v *serving) add(s *session, id any, method string, told map[string]any) (*
 	if len(v.open[s]) >= cap(v.free) {
 		return nil, "BUSY: all slots of this worker are taken"
 	}
-	c := &Context{Method: method, session: s, id: id, call: id, of: v}
-	c.Task, _ = told["task"].(string)
-	c.Attempt = 1
-	if attempt, ok := told["attempt"].(int64); ok {
-		c.Attempt = attempt
-	}
-	c.Tenant, _ = told["tenant"].(string)
-	c.Traceparent, _ = told["traceparent"].(string)
-	c.Tracestate, _ = told["tracestate"].(string)
-	if call, ok := told["call"].(int64); ok {
-		c.call = call
-	}
-	if told["actor"] != nil {
-		c.turn = told
+	c := contextOf(method, told)
+	c.session, c.id, c.of = s, id, v
+	if c.call == nil {
+		c.call = id
 	}
 	if left, ok := told["left"].(int64); ok {
 		c.Context, c.cancel = context.WithTimeout(s.base, time.Duration(left)*time.Millisecond)
@@ -155,18 +145,24 @@ func (v *serving) finish(c *Context, result any, err error) {
 }
 
 func (v *serving) call(c *Context, handler Handler, params []any) (result any, err error) {
+	if err = c.Err(); err == nil {
+		result, err = protected(c, handler, params)
+	}
+	if p, is := err.(*panicked); is {
+		v.trouble(fmt.Errorf("%s %s: %w\n\n%s", c.Method, c.Task, p, p.stack))
+	}
+	return result, c.meaning(err)
+}
+
+// protected makes an error of a panic.
+func protected(c *Context, handler Handler, params []any) (result any, err error) {
 	returned := false
 	defer func() {
 		if why := recover(); !returned { // nil of panic(nil), too
-			p := &panicked{why, stackOf()}
-			result, err = nil, p
-			v.trouble(fmt.Errorf("%s %s: %w\n\n%s", c.Method, c.Task, p, p.stack))
+			result, err = nil, &panicked{why, stackOf()}
 		}
 	}()
-	if err = c.Err(); err == nil {
-		result, err = handler(c, params)
-	}
-	err = c.meaning(err)
+	result, err = handler(c, params)
 	returned = true
 	return result, err
 }

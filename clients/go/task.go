@@ -13,6 +13,11 @@ type Task struct {
 	client *Client
 }
 
+func (t *Task) task() *Task { return t }
+
+// MsgpackValue is the id: so a task goes as a parameter.
+func (t *Task) MsgpackValue() any { return t.ID }
+
 // Order is a task for SubmitMany.
 type Order struct {
 	Method string

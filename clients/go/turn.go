@@ -3,6 +3,8 @@ package ergon
 import (
 	"context"
 	"fmt"
+
+	"ergon-client/msgpack"
 )
 
 // Turned is what one message did.
@@ -22,7 +24,7 @@ func (t ActorType) TurnWith(answers map[string]any, state any, method string, pa
 	if t.Methods[method] == nil {
 		return Turned{}, &Error{Code: "NO_METHOD", Text: fmt.Sprintf("the type has no method %q", method)}
 	}
-	state, err := copied(state)
+	state, err := msgpack.Copy(state)
 	if err != nil {
 		return Turned{}, err
 	}

@@ -34,6 +34,8 @@ type WorkOptions struct {
 	// OnTrouble is told of registrations that failed, and of handlers that panic, with the stack; it may be called from several
 	// goroutines at once. nil: the client's Log has a line of either.
 	OnTrouble func(error)
+
+	round func(Handler) Handler // the middleware of a Mux, or nil
 }
 
 // worker is a registration: it is told to the server first on each connection, and ended in good order.
@@ -61,6 +63,9 @@ type worker struct {
 func (c *Client) Work(ctx context.Context, o WorkOptions, handlers map[string]Handler) error {
 	withDefault(&o.Slots, 1)
 	withDefault(&o.Grace, 30*time.Second)
+	if o.round == nil {
+		o.round = func(h Handler) Handler { return h }
+	}
 	if err := o.wrong(handlers); err != nil {
 		return err
 	}
@@ -74,7 +79,7 @@ func (c *Client) Work(ctx context.Context, o WorkOptions, handlers map[string]Ha
 		o.OnTrouble = func(error) {} // a refusal has its line
 	}
 	w := &worker{client: c, options: o, refused: make(chan error, 1), ending: ctx, actors: actors}
-	w.serving = newServing(withActors(handlers, o.Actors), o.Slots, w.register, panics)
+	w.serving = newServing(withActors(handlers, o.Actors, o.round), o.Slots, w.register, panics)
 	if !c.employ(w) {
 		return errors.New("ergon: this client works already: another registration needs a client of its own")
 	}

@@ -43,9 +43,9 @@ RUBBISH = [b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff" + bytes(33 
 CUT = [b"\x94\x01", b""]
 
 
-def copy(name, leave=()):
+def copy(name, leave=(), to=None):
     """A copy of a package in the build tree, so that what builds it writes nothing into the source."""
-    place = os.path.join(PLACE, name)
+    place = os.path.join(PLACE, to or name)
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(os.path.join(SOURCE, "clients", name), place, ignore=shutil.ignore_patterns("__pycache__", *leave))
     return place

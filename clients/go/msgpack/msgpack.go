@@ -1,4 +1,9 @@
-package ergon
+// Package msgpack packs and reads MessagePack, and converts what was read to the types of a program.
+//
+// Values go as nil, bool, integers, floats, string, []byte, time.Time, Ext, structs, and slices and maps of such. They come as
+// nil, bool, int64 (uint64 above that), float64, string, []byte, time.Time, Ext, []any, and map[string]any (map[any]any if a key
+// is no string). A time.Duration goes as milliseconds, and a struct as a map (see Decoder).
+package msgpack
 
 import (
 	"bufio"
@@ -17,7 +22,13 @@ type Ext struct {
 	Data []byte
 }
 
-const depthMost = 500 // levels of nesting, either way
+// Packer is a value that goes as another one.
+type Packer interface{ MsgpackValue() any }
+
+const (
+	depthMost = 500     // levels of nesting, either way
+	readSize  = 1 << 16 // bytes of the buffer of a reader
+)
 
 // appendHead appends a first byte, and behind it an unsigned integer of size bytes.
 func appendHead(to []byte, first byte, size int, n uint64) []byte {
@@ -95,7 +106,9 @@ func appendTime(to []byte, t time.Time) []byte {
 	return appendExt(to, Ext{-1, binary.BigEndian.AppendUint64(data, uint64(t.Unix()))})
 }
 
-// appendValue appends a value as MessagePack. The error names a type that is not for it.
+// Append appends a value as MessagePack. The error names a type that is not for it.
+func Append(to []byte, value any) ([]byte, error) { return appendValue(to, value, 0) }
+
 func appendValue(to []byte, value any, depth int) ([]byte, error) {
 	if depth > depthMost {
 		return nil, fmt.Errorf("ergon: a value that is nested too deeply")
@@ -110,10 +123,10 @@ func appendValue(to []byte, value any, depth int) ([]byte, error) {
 	case Ext:
 		return appendExt(to, v), nil
 	case time.Duration:
-		return appendInt(to, milliseconds(v)), nil
-	case *Task:
-		if v != nil {
-			return appendText(to, v.ID), nil
+		return appendInt(to, Milliseconds(v)), nil
+	case Packer:
+		if p := reflect.ValueOf(value); p.Kind() != reflect.Pointer || !p.IsNil() {
+			return appendValue(to, v.MsgpackValue(), depth+1)
 		}
 	}
 	return appendReflected(to, reflect.ValueOf(value), depth)
@@ -143,6 +156,8 @@ func appendReflected(to []byte, v reflect.Value, depth int) ([]byte, error) {
 		return appendList(to, v, depth)
 	case reflect.Map:
 		return appendMap(to, v, depth)
+	case reflect.Struct:
+		return appendStruct(to, v, depth)
 	}
 	return nil, fmt.Errorf("ergon: a %s is not for MessagePack", v.Type())
 }
@@ -167,26 +182,68 @@ func appendMap(to []byte, v reflect.Value, depth int) ([]byte, error) {
 	return to, err
 }
 
-// reader takes values from a stream. What is no MessagePack, or too much, is an error of its own; others are the stream's.
-type reader struct {
+func appendStruct(to []byte, v reflect.Value, depth int) ([]byte, error) {
+	form, err := formOf(v.Type())
+	if err != nil || len(form.fields) == 0 {
+		return append(to, 0xc0), err
+	}
+	sent := make([]*field, 0, len(form.fields))
+	for i := range form.fields {
+		if f := &form.fields[i]; form.isArray || !f.omitEmpty || !v.FieldByIndex(f.index).IsZero() {
+			sent = append(sent, f)
+		}
+	}
+	if form.isArray {
+		to = appendLength(to, len(sent), 16, 0x90, 0, 0xdc)
+	} else {
+		to = appendLength(to, len(sent), 16, 0x80, 0, 0xde)
+	}
+	for _, f := range sent {
+		if !form.isArray {
+			to = appendText(to, f.name)
+		}
+		if to, err = appendValue(to, v.FieldByIndex(f.index).Interface(), depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// Milliseconds are whole, and of what is not 0 at least 1.
+func Milliseconds(d time.Duration) int64 {
+	if d > 0 {
+		d += time.Millisecond - 1
+	}
+	return d.Milliseconds()
+}
+
+// Reader takes values from a stream. What is no MessagePack, or too much, is an Invalid; other errors are the stream's.
+type Reader struct {
 	from *bufio.Reader
 	most int // bytes of a value
 	left int // of the value that is being read
 }
 
-type rubbish string
+// Invalid says what is wrong with bytes that are no MessagePack.
+type Invalid string
 
-func (r rubbish) Error() string { return "the server does not speak MessagePack-RPC: " + string(r) }
+func (i Invalid) Error() string { return "msgpack: " + string(i) }
 
-func (r *reader) next() (any, error) {
+// NewReader reads values of at most so many bytes.
+func NewReader(from io.Reader, most int) *Reader {
+	return &Reader{from: bufio.NewReaderSize(from, readSize), most: most}
+}
+
+// Next waits for the next value.
+func (r *Reader) Next() (any, error) {
 	r.left = r.most
 	return r.value(0)
 }
 
 // take reads n bytes. What is announced is allocated as it comes.
-func (r *reader) take(n uint64) ([]byte, error) {
+func (r *Reader) take(n uint64) ([]byte, error) {
 	if n > uint64(r.left) {
-		return nil, rubbish(fmt.Sprintf("a value of more than %d bytes", r.most))
+		return nil, Invalid(fmt.Sprintf("a value of more than %d bytes", r.most))
 	}
 	r.left -= int(n)
 	data := make([]byte, min(int(n), 1<<16))
@@ -207,7 +264,7 @@ func min(a, b int) int {
 	return b
 }
 
-func (r *reader) uint(size uint64) (uint64, error) {
+func (r *Reader) uint(size uint64) (uint64, error) {
 	data, err := r.take(size)
 	var n uint64
 	for _, b := range data {
@@ -216,9 +273,9 @@ func (r *reader) uint(size uint64) (uint64, error) {
 	return n, err
 }
 
-func (r *reader) value(depth int) (any, error) {
+func (r *Reader) value(depth int) (any, error) {
 	if depth > depthMost {
-		return nil, rubbish("it is nested too deeply")
+		return nil, Invalid("it is nested too deeply")
 	}
 	first, err := r.uint(1)
 	if err != nil {
@@ -240,7 +297,7 @@ func (r *reader) value(depth int) (any, error) {
 }
 
 // long reads a value whose first byte is one of 0xc0 to 0xdf.
-func (r *reader) long(first byte, depth int) (any, error) {
+func (r *Reader) long(first byte, depth int) (any, error) {
 	switch first {
 	case 0xc0:
 		return nil, nil
@@ -265,13 +322,13 @@ func (r *reader) long(first byte, depth int) (any, error) {
 	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
 		return r.ext(1 << (first - 0xd4))
 	case 0xc1:
-		return nil, rubbish("c1 is no MessagePack")
+		return nil, Invalid("c1 is no MessagePack")
 	}
 	return r.sized(first, depth)
 }
 
 // sized reads a value with a length in the bytes behind the first.
-func (r *reader) sized(first byte, depth int) (any, error) {
+func (r *Reader) sized(first byte, depth int) (any, error) {
 	width := map[byte]uint64{0xc4: 1, 0xc5: 2, 0xc6: 4, 0xc7: 1, 0xc8: 2, 0xc9: 4, 0xd9: 1, 0xda: 2, 0xdb: 4,
 		0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4}[first]
 	n, err := r.uint(width)
@@ -291,12 +348,12 @@ func (r *reader) sized(first byte, depth int) (any, error) {
 	return r.pairs(n, depth)
 }
 
-func (r *reader) text(n uint64) (any, error) {
+func (r *Reader) text(n uint64) (any, error) {
 	data, err := r.take(n)
 	return string(data), err
 }
 
-func (r *reader) ext(n uint64) (any, error) {
+func (r *Reader) ext(n uint64) (any, error) {
 	kind, err := r.uint(1)
 	if err != nil {
 		return nil, err
@@ -323,9 +380,9 @@ func timeOf(data []byte) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func (r *reader) list(n uint64, depth int) (any, error) {
+func (r *Reader) list(n uint64, depth int) (any, error) {
 	if n > uint64(r.left) {
-		return nil, rubbish(fmt.Sprintf("a value of more than %d bytes", r.most))
+		return nil, Invalid(fmt.Sprintf("a value of more than %d bytes", r.most))
 	}
 	list := make([]any, 0, min(int(n), 1024))
 	for ; n > 0; n-- {
@@ -339,9 +396,9 @@ func (r *reader) list(n uint64, depth int) (any, error) {
 }
 
 // pairs reads a map: map[string]any, or map[any]any if a key is no string. A key that Go cannot compare becomes a text.
-func (r *reader) pairs(n uint64, depth int) (any, error) {
+func (r *Reader) pairs(n uint64, depth int) (any, error) {
 	if n > uint64(r.left)/2 {
-		return nil, rubbish(fmt.Sprintf("a value of more than %d bytes", r.most))
+		return nil, Invalid(fmt.Sprintf("a value of more than %d bytes", r.most))
 	}
 	named, others := make(map[string]any, min(int(n), 1024)), map[any]any{}
 	for ; n > 0; n-- {
@@ -370,12 +427,12 @@ func (r *reader) pairs(n uint64, depth int) (any, error) {
 	return others, nil
 }
 
-// copied is the value as the server would send it back.
-func copied(value any) (any, error) {
-	data, err := appendValue(nil, value, 0)
+// Copy is the value as it comes back once it was packed and read.
+func Copy(value any) (any, error) {
+	data, err := Append(nil, value)
 	if err != nil {
 		return nil, err
 	}
-	r := reader{from: bufio.NewReader(bytes.NewReader(data)), most: len(data)}
-	return r.next()
+	r := Reader{from: bufio.NewReader(bytes.NewReader(data)), most: len(data)}
+	return r.Next()
 }

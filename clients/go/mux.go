@@ -1,0 +1,235 @@
+package ergon
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"ergon-client/msgpack"
+)
+
+// Mux is a registry: methods with the types of their parameters and results, types of actors, crons, and the middleware round
+// them. It is filled before it works; wrong names of options, and types that cannot be converted, panic then.
+//
+//	mux := ergon.NewMux()
+//	func pay(ctx *ergon.Context, p ChargeParams) (Receipt, error) { … }
+//
+//	charge := ergon.Handle(mux, "charge", pay, ergon.With{"retries": 3})
+//	task, err := charge.Submit(ctx, client, ChargeParams{…})
+//	receipt, err := task.Wait(ctx)
+//	err = mux.Work(ctx, client, ergon.WorkOptions{Slots: 8})
+type Mux struct {
+	handlers map[string]Handler
+	actors   map[string]ActorType
+	crons    []func(context.Context, *Client) error
+	around   []Middleware
+}
+
+// NewMux is an empty Mux.
+func NewMux() *Mux { return &Mux{handlers: map[string]Handler{}, actors: map[string]ActorType{}} }
+
+// Submitter leaves a task with the server. For a Method.Call it waits for the result and returns no task.
+type Submitter func(ctx context.Context, o Order) (*Task, error)
+
+// Middleware goes round all handlers of a Mux, methods of actors among them, and round what its methods submit; either may be
+// nil.
+type Middleware struct {
+	Handler func(next Handler) Handler
+	Submit  func(next Submitter) Submitter
+}
+
+// Use adds middleware: the first one is the outermost.
+func (m *Mux) Use(all ...Middleware) { m.around = append(m.around, all...) }
+
+// Actor adds a type of actors.
+func (m *Mux) Actor(name string, t ActorType) { m.actors[name] = t }
+
+// Work puts the crons, and offers all methods, as Client.Work does.
+func (m *Mux) Work(ctx context.Context, c *Client, o WorkOptions) error {
+	for _, put := range m.crons {
+		if err := put(ctx, c); err != nil {
+			return err
+		}
+	}
+	actors := map[string]ActorType{}
+	for _, some := range []map[string]ActorType{m.actors, o.Actors} {
+		for name, t := range some {
+			actors[name] = t
+		}
+	}
+	o.Actors, o.round = actors, m.round
+	return c.Work(ctx, o, m.handlers)
+}
+
+// Run runs a method as a worker does, without a server, for tests: told is the map that the server adds to the parameters. The
+// error is an *Error, as callers get it.
+func (m *Mux) Run(ctx context.Context, method string, params []any, told map[string]any) (any, error) {
+	run := withActors(m.handlers, m.actors, m.round)[method]
+	if run == nil {
+		return nil, &Error{Code: "NO_METHOD", Text: fmt.Sprintf("the Mux has no method %q", method)}
+	}
+	c := contextOf(method, told)
+	c.Context = ctx
+	result, err := protected(c, run, params)
+	if err != nil {
+		code, text := codeOf(err)
+		return nil, &Error{Code: code, Text: text}
+	}
+	return result, nil
+}
+
+func (m *Mux) round(h Handler) Handler {
+	for i := len(m.around) - 1; i >= 0; i-- {
+		if m.around[i].Handler != nil {
+			h = m.around[i].Handler(h)
+		}
+	}
+	return h
+}
+
+func (m *Mux) submit(ctx context.Context, o Order, s Submitter) (*Task, error) {
+	for i := len(m.around) - 1; i >= 0; i-- {
+		if m.around[i].Submit != nil {
+			s = m.around[i].Submit(s)
+		}
+	}
+	return s(ctx, o)
+}
+
+// Method is a method of a Mux with parameters P, a result R, and a policy. A P that is a struct is one parameter, a map; with the
+// tag `msgpack:",array"` of a field struct{} its fields are the parameters, in their order; struct{} is none. Package msgpack has
+// the rules.
+type Method[P, R any] struct {
+	Name   string
+	mux    *Mux
+	with   With
+	result msgpack.Decoder[R]
+}
+
+// Handle adds a method, and says how to submit it: the policy has options of a task, such as retries. Parameters that do not fit
+// P fail the task for good, before run is called. A nil run is that of another program: the method can only be submitted.
+func Handle[P, R any](m *Mux, name string, run func(*Context, P) (R, error), policy ...With) *Method[P, R] {
+	t := &Method[P, R]{Name: name, mux: m, result: must(msgpack.For[R]())}
+	for _, one := range policy {
+		t.with = t.with.and(one)
+	}
+	must(t.with.told("the policy of "+name, common))
+	if m.handlers[name] != nil {
+		panic("ergon: two handlers have the name " + name)
+	}
+	if params := paramsOf[P](name); run != nil {
+		m.handlers[name] = func(c *Context, given []any) (any, error) {
+			p, err := params(given)
+			if err != nil {
+				return nil, err
+			}
+			return run(c, p)
+		}
+	}
+	return t
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(fmt.Errorf("ergon: %w", err))
+	}
+	return value
+}
+
+// paramsOf makes what checks and converts the parameters of a method.
+func paramsOf[P any](name string) func([]any) (P, error) {
+	decoder, isArray := must(msgpack.For[P]()), msgpack.IsArray(reflect.TypeOf((*P)(nil)).Elem())
+	return func(given []any) (p P, err error) {
+		if isArray {
+			p, err = decoder.Decode(given)
+		} else if len(given) == 1 {
+			p, err = decoder.Decode(given[0])
+		} else {
+			return p, bad("%s has 1 parameter, not %d", name, len(given))
+		}
+		switch m, _ := err.(*msgpack.Mismatch); {
+		case m == nil:
+			return p, nil
+		case isArray && m.Path == "":
+			return p, bad("%s: the list of parameters %s", name, m.Text)
+		case m.Path == "":
+			return p, bad("%s: the parameter %s", name, m.Text)
+		default:
+			return p, bad("%s: the parameter %s %s", name, m.Path, m.Text)
+		}
+	}
+}
+
+// With is the method with more options, such as those of one submission.
+func (t *Method[P, R]) With(more With) *Method[P, R] {
+	other := *t
+	other.with = t.with.and(more)
+	return &other
+}
+
+// Params are the parameters as they go.
+func (t *Method[P, R]) Params(p P) []any {
+	if msgpack.IsArray(reflect.TypeOf(&p).Elem()) {
+		return msgpack.Elements(p)
+	}
+	return []any{p}
+}
+
+// Submit leaves a task with the server: Client.Submit.
+func (t *Method[P, R]) Submit(ctx context.Context, c *Client, p P) (*TaskOf[R], error) {
+	task, err := t.mux.submit(ctx, Order{t.Name, t.Params(p), t.with}, func(ctx context.Context, o Order) (*Task, error) {
+		return c.Submit(ctx, o.With, o.Method, o.Params...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &TaskOf[R]{task, t.result}, nil
+}
+
+// Call returns the result: Client.CallWith.
+func (t *Method[P, R]) Call(ctx context.Context, c *Client, p P) (R, error) {
+	var result any
+	_, err := t.mux.submit(ctx, Order{t.Name, t.Params(p), t.with}, func(ctx context.Context, o Order) (_ *Task, err error) {
+		result, err = c.CallWith(ctx, o.With, o.Method, o.Params...)
+		return nil, err
+	})
+	return converted(t.result, result, err)
+}
+
+// Cron has Work put a cron: the schedule is that of CronPut, and more has options of crons.
+func (t *Method[P, R]) Cron(name string, schedule any, p P, more ...With) {
+	with := t.with
+	for _, one := range more {
+		with = with.and(one)
+	}
+	must(with.told("the cron "+name, cronOptions))
+	must(scheduleOf(schedule))
+	t.mux.crons = append(t.mux.crons, func(ctx context.Context, c *Client) error {
+		_, err := c.CronPut(ctx, name, schedule, with, t.Name, t.Params(p)...)
+		return err
+	})
+}
+
+// TaskOf is a task whose result is an R.
+type TaskOf[R any] struct {
+	*Task
+	result msgpack.Decoder[R]
+}
+
+// Wait is Task.Wait. ErrProtocol: the result is no R.
+func (t *TaskOf[R]) Wait(ctx context.Context) (R, error) {
+	result, err := t.Task.Wait(ctx)
+	return converted(t.result, result, err)
+}
+
+func converted[R any](d msgpack.Decoder[R], result any, err error) (R, error) {
+	if err != nil {
+		var none R
+		return none, err
+	}
+	r, err := d.Decode(result)
+	if err != nil {
+		err = fail(ErrProtocol, "the result is of another type: %v", err)
+	}
+	return r, err
+}
