@@ -6,7 +6,7 @@ from typing import Any, Optional, Union, assert_type
 
 import ergon_client
 from ergon_client import ConnectionEvent, RemoteError, Task, aio
-from ergon_client.testing import effect, simulate, turn
+from ergon_client.testing import effect, immediate, server, simulate, turn, worker
 
 
 def told(event: ConnectionEvent) -> None:
@@ -35,6 +35,49 @@ class Counter(ergon_client.Actor):
 
     def get(self) -> int:
         return int(self.state)
+
+
+app = ergon_client.App("unix:///socket", timeout="5s")
+
+
+@app.task(retries=3, backoff="1s")
+def charge(context: ergon_client.Context, order: int, note: str = "") -> float:
+    assert_type(context.attempt, int)
+    return 1.5
+
+
+@app.task("letters.write")
+async def write(order: int) -> bytes:
+    return b""
+
+
+@app.cron("nightly", "@daily", 1, zone="Europe/Berlin")
+@app.task()
+def tidy(days: int) -> list[str]:
+    return []
+
+
+@app.actor("counter")
+class Typed(Counter):
+    pass
+
+
+def registry() -> None:
+    assert_type(charge.submit(1, note="a").wait(), float)
+    assert_type(charge.options(delay="5s", after=["t1"]).delay(1).wait(timeout=5), float)
+    assert_type(tidy.call(days=3), list[str])
+    assert_type(tidy(3), list[str])
+    assert_type(app.ref("counter/1").tell("add", 1), Task)
+    with immediate(app) as client, server("--store", "tasks") as url, worker(app, url, slots=2):
+        assert_type(client.submit("charge", 1), Task)
+    app.work(slots=4, secret=["charge"])
+    charge.submit("1")  # error
+    charge.submit()  # error
+    charge.options(prioritee=5)  # error
+    tidy("3")  # error
+    app.task(delay=5)  # error
+    app.work(slot=4)  # error
+    write.submit(1).wait()  # error
 
 
 def blocking() -> None:
@@ -68,6 +111,9 @@ def blocking() -> None:
 
 
 async def coroutines() -> None:
+    assert_type(await (await write.options(key="k").submit(1)).wait(timeout=5), bytes)
+    assert_type(await write.call(1), bytes)
+    assert_type(await write(1), bytes)
     async with aio.Client("unix:///socket", on_refused=told) as ergon:
         task = await ergon.submit("hash", b"abc", key="k", answer_timeout=5)
         assert_type(task, aio.Task)

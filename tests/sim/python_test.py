@@ -25,8 +25,9 @@ from datetime import datetime as moment
 from time import monotonic, sleep
 
 sys.path.insert(0, os.path.join(sys.argv[1], "clients", "python"))
-from ergon_client import Again, aio, testing  # noqa: E402
+from ergon_client import Again, aio  # noqa: E402
 from ergon_client.testing import Found, effect, simulate  # noqa: E402
+from ergon_testing import world  # noqa: E402
 
 PROGRAM = sys.argv[2]
 SCENARIO = {
@@ -262,8 +263,8 @@ def keeps_what_was_given_up_out():
     with unittest.mock.patch.object(testing, "PATIENCE", 0.3):
         told = found(lambda bank: {"orders.charge": stuck}, QUIET, seeds=1, workers=1)
     assert told and "does not end" in told, told
-    seen, act = [], testing.Run.act
-    with unittest.mock.patch.object(testing.Run, "act", lambda run, *action: (seen.append(action), act(run, *action))):
+    seen, act = [], world.Run.act
+    with unittest.mock.patch.object(world.Run, "act", lambda run, *action: (seen.append(action), act(run, *action))):
         told = found(lambda bank: {"orders.charge": calm}, QUIET, seeds=1, workers=1)
     keys = {action[4] for action in seen if action[0] == "effect"}
     assert told is None and len(keys) == 100 and max(keys) < 1000000, (told, keys)
@@ -369,12 +370,12 @@ def warns_of_a_name_that_may_be_wrong():
 
 def has_room_for_connections():
     """More than 1,024, one after the other."""
-    opened, real = [], testing.Run.open_wire
-    testing.Run.open_wire = lambda run, worker: (opened.append(worker), real(run, worker))[1]
+    opened, real = [], world.Run.open_wire
+    world.Run.open_wire = lambda run, worker: (opened.append(worker), real(run, worker))[1]
     load = [{"method": "tick", "every": "5s", "for": "3m", "options": {"retries": 99}}]
     scenario = {"load": load, "faults": {"worker_lost": "10/s"}, "expect": ["every task of tick ends within 10m of calm"]}
     simulate({"tick": lambda context: None}, scenario, seeds=1, workers=8, program=PROGRAM)
-    testing.Run.open_wire = real
+    world.Run.open_wire = real
     assert len(opened) > 1024, len(opened)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, Collection, Coroutine, Mapping, NamedTuple, Optional, Union, Unpack
+from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Optional, Union, Unpack
 
-from .errors import Again, RemoteError
+from .errors import Again
+from .fitting import Fitting
 from .options import CALL, told
 from .protocol import pack
 from .times import Duration, Moment, moment_of, ms_of
@@ -162,27 +162,23 @@ def finish(turn: Actor, method: str, before: bytes) -> Optional[dict[str, Any]]:
     return turn._changes or None
 
 
-def check(turn: Actor, method: str, params: tuple[Any, ...]) -> Callable[..., Any]:
-    """The method to call. RemoteError: the parameters do not fit."""
-    function: Callable[..., Any] = getattr(turn, method)
-    try:
-        inspect.signature(function).bind(*params)
-    except TypeError as error:
-        raise RemoteError("BAD_PARAMS", str(error)) from None
-    return function
+def fitting(kind: type[Actor], method: str) -> Fitting:
+    is_bound = isinstance(inspect.getattr_static(kind, method), (staticmethod, classmethod))
+    return Fitting(f"{kind.__name__}.{method}", getattr(kind, method), skip=0 if is_bound else 1, context=False)
 
 
 def handler(kind: type[Actor], method: str) -> Callable[..., Any]:
     """What work() calls for messages of this method: a coroutine function, if the method is one."""
+    fit = fitting(kind, method).fit
 
     def run(context: threads.Context, *params: Any) -> list[Any]:
         turn, before = begin(kind, context.turn, context)
-        return [check(turn, method, params)(*params), finish(turn, method, before)]
+        return [getattr(turn, method)(*fit(list(params))), finish(turn, method, before)]
 
     async def run_async(context: serving.Context, *params: Any) -> list[Any]:
         turn, before = begin(kind, context.turn, context)
         turn.state = await turn.state if inspect.isawaitable(turn.state) else turn.state
-        return [await check(turn, method, params)(*params), finish(turn, method, before)]
+        return [await getattr(turn, method)(*fit(list(params))), finish(turn, method, before)]
 
     if inspect.iscoroutinefunction(getattr(kind, method)):
         return run_async
@@ -193,39 +189,3 @@ def handler(kind: type[Actor], method: str) -> Callable[..., Any]:
 
 def handlers(actors: Mapping[str, type[Actor]]) -> dict[str, Callable[..., Any]]:
     return {f"{name}.{method}": handler(kind, method) for name, kind in actors.items() for method in methods_of(kind)}
-
-
-class Turn(NamedTuple):
-    """What turn() tells: the result, the state that the actor has then, and the other changes by their names."""
-
-    result: Any
-    state: Any
-    changes: dict[str, Any]
-
-
-class Answers(NamedTuple):
-    """The context of turn()."""
-
-    calls: Mapping[str, Any]
-
-    def _call_actor(self, to: str, method: str, params: list[Any], options: Any) -> Any:
-        if f"{to} {method}" not in self.calls:
-            raise LookupError(f"the turn calls {to} {method}{tuple(params)}: turn(…, calls={{'{to} {method}': its result}})")
-        answer = self.calls[f"{to} {method}"]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer(*params) if callable(answer) else answer
-
-
-def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: Optional[int] = None, name: str = "test/1",
-         calls: Mapping[str, Any] = {}) -> Turn:
-    """Runs one message without a server, for tests: turn(Cart, {"items": {}}, "add", "apple", 120).state. `schema` is that of the
-    state; default: the class's. What the method raises is raised. `calls` has what the actors answer that the turn calls:
-    {"order/7 total": 200}, or an exception, or a function of the parameters."""
-    number = 0 if state is None else kind.schema if schema is None else schema
-    one, before = begin(kind, {"actor": name, "version": 0, "schema": number, "state": copy.deepcopy(state)}, Answers(calls))
-    result = check(one, method, params)(*params)
-    if isinstance(result, Coroutine):
-        raise TypeError(f"{method} is a coroutine function: await it on an object of {kind.__name__}, or test it with a server")
-    changes = finish(one, method, before) or {}
-    return Turn(result, None if changes.get("drop") else changes.pop("state", state), changes)

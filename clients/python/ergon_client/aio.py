@@ -16,8 +16,9 @@ from .options import (CALL, CRON, MESSAGE, CronOptions, MessageOptions, TaskId, 
                       told)
 from .protocol import OURS, Session, Unsent, background
 from .serving import AsyncHandler, Serving
+from .serving import Context as Context
 from .times import Duration, Moment, Until, seconds_of, wait_of
-from .work import LEAVE, Secret, Worker, registration, signals_to
+from .work import LEAVE, Ready, Secret, Worker, registration, signals_to
 
 Order = Union[tuple[str, Iterable[Any]], tuple[str, Iterable[Any], TaskOptions]]
 
@@ -248,10 +249,11 @@ class Client:
             case _ if self._on_notification is not None:
                 self._on_notification(method, params)
 
-    async def work(self, handlers: Optional[Mapping[str, AsyncHandler]] = None, *, slots: int = 1, name: Optional[str] = None,
+    async def work(self, handlers: Optional[Mapping[str, AsyncHandler]] = None, *,
+                   actors: Optional[Mapping[str, type[types.Actor]]] = None, slots: int = 1, name: Optional[str] = None,
                    version: Optional[str] = None, share: Optional[int] = None, lease: Optional[Duration] = None,
                    grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None,
-                   actors: Optional[Mapping[str, type[types.Actor]]] = None) -> None:
+                   ready: Ready = None) -> None:
         """Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes (`signals`); each
         connection is told first what we offer. A client does so once at a time.
 
@@ -269,6 +271,7 @@ class Client:
         lease           seconds in which the server must hear of this process, and not of its kernel alone
         grace           seconds that handlers have in the end; what still runs then is cancelled, and its task
                         handed back for another worker. A second signal or stop() ends the grace.
+        ready           a coroutine function, called once, when the server has what we offer; what it raises ends the work
 
         RemoteError: the server does not want that (DENIED: who may offer what); Refused: the token; Closed. Whatever is wrong
         later it goes on, and the logger `ergon_client` says what it is."""
@@ -277,7 +280,7 @@ class Client:
         handlers = {**types.handlers(actors or {}), **(handlers or {})}
         params = registration(handlers, slots, name, version, share, lease, self._message_max, host, secret,
                               types.policies(actors or {}))
-        self._worker = worker = Worker(handlers, slots, params, wait_of(grace, "grace"), host is not None)
+        self._worker = worker = Worker(handlers, slots, params, wait_of(grace, "grace"), host is not None, ready)
         try:
             with signals_to(worker.stop) if signals else contextlib.nullcontext():
                 await worker.run(self._tell)

@@ -9,19 +9,20 @@ import os
 import sys
 import threading
 import weakref
-from typing import (Any, AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, TypeVar,
-                    Union, Unpack)
+from typing import (Any, AsyncGenerator, AsyncIterator, Callable, Concatenate, Coroutine, Iterable, Iterator, Mapping, Optional,
+                    ParamSpec, TypeVar, Union, Unpack, cast)
 
 from . import actors as types
 from . import aio, sems
 from .errors import Closed, ErgonError, RemoteError
 from .news import Callback
-from .options import CronOptions, MessageOptions, TaskId, TaskOptions
+from .options import MessageOptions, TaskId, TaskOptions
 from .threads import Threads, signals_to
 from .times import Duration, Moment, Until
-from .work import Secret
+from .work import WorkOptions
 
 Answer = TypeVar("Answer")
+P = ParamSpec("P")
 
 
 LEAVE = 1.5  # s that the end of the process waits for a client that was not closed
@@ -68,6 +69,9 @@ class Engine:
         if self._leaving and threading.current_thread().daemon:
             threading.Event().wait()
 
+    def is_loop(self, loop: asyncio.AbstractEventLoop) -> bool:
+        return loop is self._loop
+
     def soon(self, function: Callable[[], Any]) -> None:
         with contextlib.suppress(RuntimeError):  # the client is closed
             self._loop.call_soon_threadsafe(function)
@@ -112,7 +116,28 @@ class Engine:
         self._loop.stop()
 
 
-class Client:
+class Blocks:
+    """What has a twin in aio, and its methods, which block here."""
+
+    def __init__(self, engine: Engine, twin: Any) -> None:
+        self._engine, self._twin = engine, twin
+
+    def __repr__(self) -> str:
+        return repr(self._twin)
+
+
+def blocks(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, Answer]]) -> Callable[Concatenate[Any, P], Answer]:
+    """A method of the twin, as one that blocks."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def run(self: Any, /, *args: P.args, **named: P.kwargs) -> Answer:
+        answer: Answer = self._engine.run(getattr(self._twin, name)(*args, **named))
+        return answer
+    return run
+
+
+class Client(Blocks):
     """A client of one server, for any number of threads, which share its connection. Its options are those of
     `aio.Client`, its methods too, but they block. Use it by `with`, or call close() in the end. A process that forks makes
     its client after that. Callbacks (`on_notification`, `on_connect`, ...) are called on the client's own thread, and must not
@@ -125,18 +150,18 @@ class Client:
                  on_notification: Optional[Callable[[str, list[Any]], Any]] = None, on_connect: Optional[Callback] = None,
                  on_disconnect: Optional[Callback] = None, on_reconnect: Optional[Callback] = None,
                  on_refused: Optional[Callback] = None, on_drained: Optional[Callback] = None) -> None:
-        options = {name: value for name, value in locals().items() if name not in ("self", "url")}
-        self._engine = Engine(url, options)
-        self._client = self._engine.client
-        weakref.finalize(self, self._engine.leave)
+        engine = Engine(url, {name: value for name, value in locals().items() if name not in ("self", "url", "__class__")})
+        super().__init__(engine, engine.client)
+        weakref.finalize(self, engine.leave)
 
-    def _run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        return self._engine.run(work)
+    @property
+    def _client(self) -> aio.Client:
+        return self._engine.client
 
     def connect(self) -> Client:
         """As aio.Client.connect(); after a failure the client is closed."""
         try:
-            self._run(self._client.connect())
+            self._engine.run(self._client.connect())
         except BaseException:
             self.close()
             raise
@@ -152,20 +177,18 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def work(self, handlers: Optional[Mapping[str, Callable[..., Any]]] = None, *, slots: int = 1, name: Optional[str] = None,
-             version: Optional[str] = None, share: Optional[int] = None, lease: Optional[Duration] = None,
-             grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None,
-             actors: Optional[Mapping[str, type[types.Actor]]] = None) -> None:
+    def work(self, handlers: Optional[Mapping[str, Callable[..., Any]]] = None, *,
+             actors: Optional[Mapping[str, type[types.Actor]]] = None, **options: Unpack[WorkOptions]) -> None:
         """As aio.Client.work(), with functions that block, of which `slots` run at a time on threads of their own. What is
         cancelled finds it out by Context.cancelled, or waits for Context.cancelling: no thread is ended from outside, and one
-        that goes on regardless is left alone after the grace, and ends with the process."""
-        threads = Threads(slots)
+        that goes on regardless is left alone after the grace, and ends with the process. Coroutine functions, and `ready`, run on
+        the client's own event loop, which they must not block."""
+        threads = Threads(options.get("slots", 1))
         functions = {**types.handlers(actors or {}), **(handlers or {})}
         served = {name: threads.handler(function) for name, function in functions.items()}
         try:
-            with signals_to(self.stop) if signals else contextlib.nullcontext():
-                self._run(self._client.work(served, slots=slots, name=name, version=version, share=share, lease=lease,
-                                            grace=grace, signals=False, host=host, secret=secret, actors=actors))
+            with signals_to(self.stop) if options.get("signals", True) else contextlib.nullcontext():
+                self._engine.run(self._client.work(served, actors=actors, **cast(WorkOptions, {**options, "signals": False})))
         finally:
             threads.close()
 
@@ -173,32 +196,23 @@ class Client:
         """As aio.Client.stop(), from any thread, also from a handler or a signal's."""
         self._engine.soon(self._client.stop)
 
-    def request(self, method: str, params: Iterable[Any] = (), *, timeout: Optional[Until] = None, again: bool = False) -> Any:
-        """As aio.Client.request()."""
-        return self._run(self._client.request(method, params, timeout=timeout, again=again))
-
-    def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
-        """As aio.Client.call()."""
-        return self._run(self._client.call(method, *params, timeout=timeout, **options))
-
-    def notify(self, method: str, *params: Any) -> None:
-        """As aio.Client.notify()."""
-        return self._run(self._client.notify(method, *params))
+    request = blocks(aio.Client.request)
+    call = blocks(aio.Client.call)
+    notify = blocks(aio.Client.notify)
+    cron_put = blocks(aio.Client.cron_put)
+    wait = blocks(aio.Client.wait)
+    event_set = blocks(aio.Client.event_set)
+    event_wait = blocks(aio.Client.event_wait)
 
     def submit(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Task:
         """As aio.Client.submit(); a Task."""
-        return Task(self, self._run(self._client.submit(method, *params, answer_timeout=answer_timeout, **options)))
+        return Task(self, self._engine.run(self._client.submit(method, *params, answer_timeout=answer_timeout, **options)))
 
     def submit_many(self, orders: Iterable[aio.Order], *, answer_timeout: Optional[Until] = None,
                     **options: Unpack[TaskOptions]) -> list[Union[Task, RemoteError]]:
         """As aio.Client.submit_many()."""
-        answers = self._run(self._client.submit_many(orders, answer_timeout=answer_timeout, **options))
+        answers = self._engine.run(self._client.submit_many(orders, answer_timeout=answer_timeout, **options))
         return [Task(self, a) if isinstance(a, aio.Task) else a for a in answers]
-
-    def cron_put(self, name: str, schedule: Duration, method: str, *params: Any, answer_timeout: Optional[Until] = None,
-                 **options: Unpack[CronOptions]) -> dict[str, Any]:
-        """As aio.Client.cron_put()."""
-        return self._run(self._client.cron_put(name, schedule, method, *params, answer_timeout=answer_timeout, **options))
 
     def task(self, id: TaskId) -> Task:
         """A task that was submitted before, by its id."""
@@ -208,18 +222,13 @@ class Client:
         """An actor, by its name, "TYPE/KEY"."""
         return ActorRef(self, self._client.actor(name))
 
-    def wait(self, tasks: Union[TaskId, Iterable[TaskId]], *, any: bool = False, result: bool = True,
-             timeout: Optional[Until] = None) -> dict[str, list[Any]]:
-        """As aio.Client.wait()."""
-        return self._run(self._client.wait(tasks, any=any, result=result, timeout=timeout))
-
     def watch(self, task: TaskId, start: int = 1) -> Iterator[dict[str, Any]]:
         """As aio.Client.watch(); a generator."""
         return self._each(self._client.watch(task, start))
 
     def _each(self, events: AsyncGenerator[dict[str, Any], None]) -> Iterator[dict[str, Any]]:
         try:
-            while (event := self._run(following(events))) is not None:
+            while (event := self._engine.run(following(events))) is not None:
                 yield event
         finally:
             if not sys.is_finalizing():  # the client's thread runs no more
@@ -229,7 +238,7 @@ class Client:
                 ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Hold:
         """As aio.Client.acquire(); a Hold."""
         work = self._client.acquire(name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
-        return Hold(self, self._run(work))
+        return Hold(self, self._engine.run(work))
 
     @contextlib.contextmanager
     def sem(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
@@ -244,154 +253,90 @@ class Client:
             hold.release()
         hold.check()
 
-    def event_set(self, name: str, value: Any = None) -> int:
-        """As aio.Client.event_set()."""
-        return self._run(self._client.event_set(name, value))
 
-    def event_wait(self, name: str, start: Optional[int] = None, *, timeout: Optional[Until] = None) -> tuple[int, Any]:
-        """As aio.Client.event_wait()."""
-        return self._run(self._client.event_wait(name, start, timeout=timeout))
+class Part(Blocks):
+    """What belongs to a client, and keeps it."""
+
+    def __init__(self, client: Client, twin: Any) -> None:
+        super().__init__(client._engine, twin)
+        self._client = client
 
 
-class Hold:
+class Hold(Part):
     """Permits that are ours until release(), as sems.Hold; `losing` is a threading.Event that is set when they are lost."""
 
     def __init__(self, client: Client, hold: sems.Hold) -> None:
-        self._client, self._hold = client, hold
+        super().__init__(client, hold)
         self.losing = threading.Event()
         self.name, self.fence, self.permits = hold.name, hold.fence, hold.permits
         hold.on_lost = self.losing.set
         if hold.lost is not None:
             self.losing.set()
 
-    def __repr__(self) -> str:
-        return repr(self._hold)
-
     @property
     def lost(self) -> Optional[ErgonError]:
         """None, or the error with which they were lost."""
-        return self._hold.lost
+        lost: Optional[ErgonError] = self._twin.lost
+        return lost
 
     def check(self) -> None:
         """Raises that error."""
         if self.lost is not None:
             raise self.lost
 
-    def renew(self) -> None:
-        """As sems.Hold.renew()."""
-        self._client._run(self._hold.renew())
-
-    def release(self) -> bool:
-        """As sems.Hold.release()."""
-        return self._client._run(self._hold.release())
+    renew = blocks(sems.Hold.renew)
+    release = blocks(sems.Hold.release)
 
 
-class Task:
+class Task(Part):
     """A task that the server keeps, as aio.Task, with methods that block."""
 
     def __init__(self, client: Client, task: aio.Task) -> None:
-        self._client = client
-        self._task = task
-        self.id = task.id
-        self.said = task.said
+        super().__init__(client, task)
+        self.id, self.said = task.id, task.said
 
-    def __repr__(self) -> str:
-        return repr(self._task)
-
-    def wait(self, *, timeout: Optional[Until] = None) -> Any:
-        """As aio.Task.wait()."""
-        return self._client._run(self._task.wait(timeout=timeout))
+    wait = blocks(aio.Task.wait)
+    get = blocks(aio.Task.get)
+    explain = blocks(aio.Task.explain)
+    change = blocks(aio.Task.change)
+    run_now = blocks(aio.Task.run_now)
+    cancel = blocks(aio.Task.cancel)
+    retry = blocks(aio.Task.retry)
+    forget = blocks(aio.Task.forget)
 
     def watch(self, start: int = 1) -> Iterator[dict[str, Any]]:
         """As aio.Client.watch(); a generator."""
-        return self._client.watch(self, start)
-
-    def get(self, *, result: bool = True, history: bool = False, params: bool = False, options: bool = False,
-            attempts: bool = False) -> dict[str, Any]:
-        """As aio.Task.get()."""
-        return self._client._run(self._task.get(result=result, history=history, params=params, options=options,
-                                                attempts=attempts))
-
-    def explain(self) -> dict[str, Any]:
-        """As aio.Task.explain()."""
-        return self._client._run(self._task.explain())
-
-    def change(self, *, priority: Optional[int] = None, delay: Optional[Duration] = None,
-               at: Optional[Moment] = None) -> dict[str, Any]:
-        """As aio.Task.change()."""
-        return self._client._run(self._task.change(priority=priority, delay=delay, at=at))
-
-    def run_now(self) -> dict[str, Any]:
-        """As aio.Task.run_now()."""
-        return self._client._run(self._task.run_now())
-
-    def cancel(self) -> dict[str, Any]:
-        """As aio.Task.cancel()."""
-        return self._client._run(self._task.cancel())
-
-    def retry(self) -> dict[str, Any]:
-        """As aio.Task.retry()."""
-        return self._client._run(self._task.retry())
-
-    def forget(self) -> dict[str, Any]:
-        """As aio.Task.forget()."""
-        return self._client._run(self._task.forget())
+        return self._client.watch(self.id, start)
 
 
-class ActorRef:
+class ActorRef(Part):
     """An actor, as aio.ActorRef, with methods that block."""
 
     def __init__(self, client: Client, actor: aio.ActorRef) -> None:
-        self._client, self._actor, self.name = client, actor, actor.name
+        super().__init__(client, actor)
+        self.name = actor.name
 
-    def __repr__(self) -> str:
-        return repr(self._actor)
-
-    def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[MessageOptions]) -> Any:
-        """As aio.ActorRef.call()."""
-        return self._client._run(self._actor.call(method, *params, timeout=timeout, **options))
+    call = blocks(aio.ActorRef.call)
+    get = blocks(aio.ActorRef.get)
+    explain = blocks(aio.ActorRef.explain)
+    start = blocks(aio.ActorRef.start)
+    stop = blocks(aio.ActorRef.stop)
+    forget = blocks(aio.ActorRef.forget)
+    wake = blocks(aio.ActorRef.wake)
+    drop = blocks(aio.ActorRef.drop)
 
     def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[MessageOptions]) -> Task:
         """As aio.ActorRef.tell(); a Task."""
-        told = self._client._run(self._actor.tell(method, *params, answer_timeout=answer_timeout, **options))
-        return Task(self._client, told)
-
-    def get(self, *, state: bool = True) -> dict[str, Any]:
-        """As aio.ActorRef.get()."""
-        return self._client._run(self._actor.get(state=state))
-
-    def explain(self) -> dict[str, Any]:
-        """As aio.ActorRef.explain()."""
-        return self._client._run(self._actor.explain())
+        return Task(self._client, self._engine.run(self._twin.tell(method, *params, answer_timeout=answer_timeout, **options)))
 
     def watch(self, start: int = 1) -> Iterator[dict[str, Any]]:
         """As aio.ActorRef.watch(); a generator."""
-        return self._client._each(self._actor.watch(start))
-
-    def start(self, *, reset: bool = False) -> str:
-        """As aio.ActorRef.start()."""
-        return self._client._run(self._actor.start(reset=reset))
-
-    def stop(self, reason: Optional[str] = None) -> str:
-        """As aio.ActorRef.stop()."""
-        return self._client._run(self._actor.stop(reason))
+        return self._client._each(self._twin.watch(start))
 
     def remind(self, name: str, method: str, *params: Any, after: Optional[Duration] = None, at: Optional[Moment] = None,
                every: Optional[Duration] = None) -> Task:
         """As aio.ActorRef.remind(); a Task."""
-        return Task(self._client, self._client._run(self._actor.remind(name, method, *params, after=after, at=at, every=every)))
-
-    def forget(self, name: str) -> bool:
-        """As aio.ActorRef.forget()."""
-        return self._client._run(self._actor.forget(name))
-
-    def wake(self) -> str:
-        """As aio.ActorRef.wake()."""
-        return self._client._run(self._actor.wake())
-
-    def drop(self) -> str:
-        """As aio.ActorRef.drop()."""
-        return self._client._run(self._actor.drop())
+        return Task(self._client, self._engine.run(self._twin.remind(name, method, *params, after=after, at=at, every=every)))
 
 
 async def following(events: AsyncIterator[dict[str, Any]]) -> Optional[dict[str, Any]]:

@@ -33,7 +33,29 @@ class Rate(TypedDict, total=False):
     per: Duration
 
 
-class TaskOptions(TypedDict, total=False):
+class Common(TypedDict, total=False):
+    attempt_timeout: Duration
+    retries: int
+    backoff: Duration
+    backoff_max: Duration
+    backoff_jitter: int
+    priority: int
+    coalesce: str
+    limit: Limit
+    rate: Rate
+    actor: str
+    tenant: str
+    keep: Duration
+    keep_size: Union[int, str]
+    durable: str
+
+
+class Policy(Common, total=False):
+    """Options of all tasks of a method, beside its handler: those of TaskOptions that are not of one submission."""
+    deadline: Duration
+
+
+class TaskOptions(Common, total=False):
     """Options of call() and submit(): those of proto/PROTOCOL.md, but that an attempt's `timeout` is `attempt_timeout` here.
 
     attempt_timeout  ends one attempt, from the begin of its handler: it has failed then
@@ -50,26 +72,12 @@ class TaskOptions(TypedDict, total=False):
     durable          "none", "async", "fsync" or "replicated"
     actor            "TYPE/KEY": it is a message to this actor
     tenant, traceparent, tracestate"""
-    attempt_timeout: Duration
     deadline: Until
     delay: Duration
     at: Moment
-    retries: int
-    backoff: Duration
-    backoff_max: Duration
-    backoff_jitter: int
-    priority: int
     key: str
-    coalesce: str
-    limit: Limit
-    rate: Rate
-    actor: str
-    tenant: str
     after: Union[TaskId, Iterable[TaskId]]
     after_any: Union[TaskId, Iterable[TaskId]]
-    keep: Duration
-    keep_size: Union[int, str]
-    durable: str
     traceparent: Union[str, None]
     tracestate: Union[str, None]
 
@@ -80,28 +88,13 @@ class MessageOptions(TaskOptions, total=False):
     turn: int
 
 
-class CronOptions(TypedDict, total=False):
+class CronOptions(Policy, total=False):
     """Options of cron_put(): `zone` of its times, `jitter`, `overlap` ("skip", "allow", "replace"), `catch_up` ("none", "one",
     "all"), and those of each task, as of TaskOptions."""
     zone: str
     jitter: Duration
     overlap: str
     catch_up: str
-    attempt_timeout: Duration
-    deadline: Duration
-    retries: int
-    backoff: Duration
-    backoff_max: Duration
-    backoff_jitter: int
-    priority: int
-    coalesce: str
-    limit: Limit
-    rate: Rate
-    actor: str
-    tenant: str
-    keep: Duration
-    keep_size: Union[int, str]
-    durable: str
 
 
 def id_of(task: TaskId) -> str:
@@ -144,6 +137,7 @@ CHANGED: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
 CALL = frozenset(TaskOptions.__annotations__)
 MESSAGE = CALL | {"turn"}
 CRON = frozenset(CronOptions.__annotations__)
+POLICY = frozenset(Policy.__annotations__)
 AMBIGUOUS = ("{who} has no option 'timeout', which might mean either: attempt_timeout= ends an attempt of the task (deadline= "
              "the whole task), answer_timeout= the wait of this client for the server's answer")
 

@@ -13,6 +13,7 @@ from .address import READ, reason_of
 from .errors import Broken, Refused, RemoteError, Unreachable, remote_error
 from .options import id_of
 from .times import moment_of, ms_of
+from .typed import lowered
 
 REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
 IDS = 1 << 31
@@ -30,8 +31,8 @@ class Unsent(Exception):
     """The connection ended before the message went into it."""
 
 
-def pack(message: Any, default: Optional[Callable[[Any], Any]] = None) -> bytes:
-    """Text that is no UTF-8 comes as surrogates, and goes as it came."""
+def pack(message: Any, default: Callable[[Any], Any] = lowered) -> bytes:
+    """Text that is no UTF-8 comes as surrogates, and goes as it came. TypeError: it is not for MessagePack."""
     packed: bytes = msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape", default=default)
     return packed
 
@@ -115,7 +116,7 @@ class Session:
         """Unsent: the session has ended. RemoteError: the message is too large. TypeError, ValueError, OverflowError: it is
         not for MessagePack."""
         own = message[0] != RESPONSE and message[-2].startswith(OWN) and message[-2] not in CARRIERS
-        frame = pack(message, plain if own else None)
+        frame = pack(message, plain if own else lowered)
         most = self.limits.get("message", IDS)
         if len(frame) > most:
             # The server would close the connection over it, under all other calls.

@@ -84,7 +84,10 @@ class Threads:
         self._begun = 0
 
     def handler(self, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """A function that blocks, as a handler for Serving."""
+        """A function that blocks, as a handler for Serving; a coroutine function is one."""
+        if inspect.iscoroutinefunction(function):
+            return function
+
         @functools.wraps(function)
         async def handle(context: serving.Context, *params: Any) -> Any:
             loop = asyncio.get_running_loop()
@@ -100,8 +103,6 @@ class Threads:
                 if context.cancelled is None:
                     raise
                 return end.result()
-        if inspect.iscoroutinefunction(function):
-            raise TypeError(f"{function!r} is a coroutine function: these are for aio.Client")
         return handle
 
     def _begin(self, work: Callable[[], Any]) -> concurrent.futures.Future[Any]:

@@ -7,10 +7,11 @@ import contextlib
 import re
 import signal
 import socket
-from typing import Any, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, Union
+from typing import Any, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, TypedDict, Union
 
 from .errors import Broken, ErgonError, RemoteError, twin
-from .protocol import Session, Unsent
+from .news import log
+from .protocol import Session, Unsent, background
 from .serving import AsyncHandler, Serving
 from .times import Duration, ms_of
 
@@ -19,6 +20,21 @@ LEAVE = 5.0  # s that handlers which are cancelled have to end
 
 HOST = 64  # bytes of a host's name
 Secret = Union[None, bool, str, Iterable[str]]
+Ready = Optional[Callable[[], Coroutine[Any, Any, Any]]]
+
+
+class WorkOptions(TypedDict, total=False):
+    """Options of aio.Client.work(), which describes them."""
+    slots: int
+    name: Optional[str]
+    version: Optional[str]
+    share: Optional[int]
+    lease: Optional[Duration]
+    grace: Duration
+    signals: bool
+    host: Optional[str]
+    secret: Secret
+    ready: Ready
 
 
 def registration(methods: Mapping[str, Any], slots: int, name: Optional[str], version: Optional[str], share: Optional[int],
@@ -40,10 +56,11 @@ class Worker:
     """What a client works, from work() to its end."""
 
     def __init__(self, handlers: Mapping[str, AsyncHandler], slots: int, params: list[Any], grace: Optional[float],
-                 is_host_asked: bool) -> None:
+                 is_host_asked: bool, ready: Ready) -> None:
         self.serving = Serving(handlers, slots, self._register)
         self._params, self._grace, self._is_host_asked = params, grace, is_host_asked
-        self._registered = False
+        self._registered, self._ready = False, ready
+        self._readying: Optional[asyncio.Task[None]] = None
         # stop() was called; or what the server has against us.
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._hurry: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # stop() was called twice
@@ -64,7 +81,19 @@ class Worker:
             if not (isinstance(error, Broken) or error.retryable or self._registered or self._end.done()):
                 self._end.set_exception(twin(error))
             raise
+        if self._ready is not None and not self._registered:
+            self._readying = background(self._begin(self._ready))
         self._registered = True
+
+    async def _begin(self, ready: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        """What ready() raises ends the work."""
+        try:
+            await ready()
+        except Exception as error:
+            if self._end.done():
+                log.warning("ergon: the work ends before it was ready: %s", error)
+            else:
+                self._end.set_exception(error)
 
     async def _ask(self, session: Session) -> None:
         """A server that knows no `host` yet is asked without. What the caller asked for is never left out."""
@@ -91,7 +120,8 @@ class Worker:
             self._grace = 0
             raise
         finally:
-            first.cancel()
+            for each in filter(None, (first, self._readying)):
+                each.cancel()
             await self._finish()
 
     async def _finish(self) -> None:

@@ -1,0 +1,340 @@
+"""The registry: functions become methods of workers, with their policy beside them, and callers submit them by their names."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import functools
+import inspect
+import os
+import threading
+import weakref
+from typing import (Any, Callable, Concatenate, Coroutine, Generic, Optional, ParamSpec, TypeVar, Unpack, cast, overload)
+
+from . import actors, blocking, serving, threads
+from .aio import Client as AioClient
+from .aio import Task as AioTask
+from .errors import ErgonError
+from .fitting import Fitting
+from .layers import Middleware, Order, around, submitting
+from .options import CALL, CRON, POLICY, CronOptions, Policy, TaskOptions, schedule_of, told
+from .times import Duration, Until
+from .work import WorkOptions
+
+P = ParamSpec("P")  # the parameters of a message
+C = ParamSpec("C")  # those of the function, which may take a Context, too
+R = TypeVar("R")
+T = TypeVar("T")
+Kind = TypeVar("Kind", bound=type[actors.Actor])
+
+
+class Task(blocking.Task, Generic[R]):
+    """A task of a method whose result has a type."""
+
+    _fitting: Fitting
+
+    def wait(self, *, timeout: Optional[Until] = None) -> R:  # type: ignore[override]
+        """As aio.Task.wait(), of the type that the function's annotation says."""
+        return cast(R, self._fitting.returned(super().wait(timeout=timeout)))
+
+
+class AsyncTask(AioTask, Generic[R]):
+    """The same for asyncio."""
+
+    _fitting: Fitting
+
+    async def wait(self, *, timeout: Optional[Until] = None) -> R:
+        """As aio.Task.wait(), of the type that the function's annotation says."""
+        return cast(R, self._fitting.returned(await super().wait(timeout=timeout)))
+
+
+class Registered(Generic[P, C, R]):
+    """What a function becomes by @app.task: `name`, `function`, and `policy`, the options of its submissions."""
+
+    def __init__(self, app: App, name: str, function: Callable[..., Any], policy: dict[str, Any]) -> None:
+        self.app, self.name, self.function, self.policy = app, name, function, policy
+        self.fitting = Fitting(name, function)
+        functools.update_wrapper(self, function)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+    def order(self, args: tuple[Any, ...], named: dict[str, Any]) -> Order:
+        return Order(self.name, self.fitting.wire(args, named), dict(self.policy))
+
+    def handler(self) -> Callable[..., Any]:
+        """What work() calls: a coroutine function, if the function is one."""
+        run, function = self.fitting.run, self.function
+
+        def handle(context: Any, *params: Any) -> Any:
+            return run(function, context, list(params))
+
+        async def handle_async(context: Any, *params: Any) -> Any:
+            return await run(function, context, list(params))
+
+        return handle_async if inspect.iscoroutinefunction(function) else handle
+
+    def _variant(self: T, more: Any) -> T:
+        told(more, CALL, "options()")  # what is wrong is refused now
+        other: Any = copy.copy(self)
+        other.policy = {**other.policy, **more}
+        return cast(T, other)
+
+
+class Method(Registered[P, C, R]):
+    """A function that blocks. Calling it calls the function."""
+
+    def __call__(self, *args: C.args, **named: C.kwargs) -> R:
+        return cast(R, self.function(*args, **named))
+
+    def options(self, **more: Unpack[TaskOptions]) -> Method[P, C, R]:
+        """The same with further options, such as delay, at, key, after: charge.options(delay="5s").submit(order)."""
+        return self._variant(more)
+
+    def submit(self, *args: P.args, **named: P.kwargs) -> Task[R]:
+        """Leaves a task with the server, with the method's policy, by the app's client."""
+        order = self.order(args, named)
+        with submitting(self.app.layers, order):
+            client = self.app.client
+            sent = client._engine.run(client._client.submit(order.method, *order.params, **cast(TaskOptions, order.options)))
+            task: Task[R] = Task(client, sent)
+            task._fitting, order.task = self.fitting, task
+        return task
+
+    delay = submit
+
+    def call(self, *args: P.args, **named: P.kwargs) -> R:
+        """The result, as of Client.call() with the method's policy: nobody waiting cancels it."""
+        order = self.order(args, named)
+        with submitting(self.app.layers, order):
+            answer = self.app.client.call(order.method, *order.params, **cast(TaskOptions, order.options))
+        return cast(R, self.fitting.returned(answer))
+
+
+class AsyncMethod(Registered[P, C, R]):
+    """A coroutine function. Calling it calls the function; a submission is to be awaited."""
+
+    def __call__(self, *args: C.args, **named: C.kwargs) -> Coroutine[Any, Any, R]:
+        return cast(Coroutine[Any, Any, R], self.function(*args, **named))
+
+    def options(self, **more: Unpack[TaskOptions]) -> AsyncMethod[P, C, R]:
+        """As Method.options()."""
+        return self._variant(more)
+
+    async def submit(self, *args: P.args, **named: P.kwargs) -> AsyncTask[R]:
+        """As Method.submit(), by the app's client of the event loop that runs."""
+        order, client = self.order(args, named), self.app.aio
+        with submitting(self.app.layers, order):
+            sent = await client.submit(order.method, *order.params, **cast(TaskOptions, order.options))
+            task: AsyncTask[R] = AsyncTask(client, sent.id, sent.said)
+            task._fitting, order.task = self.fitting, task
+        return task
+
+    delay = submit
+
+    async def call(self, *args: P.args, **named: P.kwargs) -> R:
+        """As Method.call()."""
+        order, client = self.order(args, named), self.app.aio
+        with submitting(self.app.layers, order):
+            answer = await client.call(order.method, *order.params, **cast(TaskOptions, order.options))
+        return cast(R, self.fitting.returned(answer))
+
+
+class Ref(blocking.ActorRef):
+    """An actor, as of Client.actor(); the app's middleware is round its messages."""
+
+    layers: list[Middleware]
+
+    def call(self, method: str, *params: Any, timeout: Optional[Until] = None,  # type: ignore[override]
+             **options: Any) -> Any:
+        order = self._order(method, params, options)
+        with submitting(self.layers, order):
+            return super().call(order.method.partition(".")[2], *order.params, timeout=timeout, **cast(Any, order.options))
+
+    def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Any) -> blocking.Task:
+        order = self._order(method, params, options)
+        with submitting(self.layers, order):
+            order.task = task = super().tell(order.method.partition(".")[2], *order.params, answer_timeout=answer_timeout,
+                                             **cast(Any, order.options))
+        return task
+
+    def _order(self, method: str, params: tuple[Any, ...], options: dict[str, Any]) -> Order:
+        return Order(f"{self.name.partition('/')[0]}.{method}", list(params), options)
+
+
+class Decorator:
+    """What App.task() returns."""
+
+    def __init__(self, make: Callable[[Callable[..., Any]], Any]) -> None:
+        self._make = make
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[serving.Context, P], Coroutine[Any, Any, R]]
+                 ) -> AsyncMethod[P, ..., R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]]) -> AsyncMethod[P, P, R]: ...  # type: ignore[misc]
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[threads.Context, P], R]
+                 ) -> Method[P, ..., R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R]) -> Method[P, P, R]: ...
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        return self._make(function)
+
+
+class App:
+    """A program's methods and types of actors, with the server that runs them.
+
+        app = ergon_client.App()
+
+        @app.task(retries=3)
+        def charge(order: Order, cents: int) -> Receipt: ...
+
+        charge.submit(order, 120).wait()
+
+    url      default: ERGON_URL, when the client is first needed. Further options are those of Client."""
+
+    def __init__(self, url: Optional[str] = None, **options: Any) -> None:
+        self.url, self._options = url, options
+        self.methods: dict[str, Registered[..., ..., Any]] = {}
+        self.actors: dict[str, type[actors.Actor]] = {}
+        self.crons: dict[str, list[Any]] = {}  # name: the parameters of cron.put
+        self.layers: list[Middleware] = []
+        self.immediate: Any = None  # the aio.Client of testing.immediate(), and the blocking one
+        self._client: Optional[blocking.Client] = None
+        self._process, self._gate = 0, threading.Lock()
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AioClient] = weakref.WeakKeyDictionary()
+
+    # ---- what there is ----
+
+    def task(self, name: Optional[str] = None, **policy: Unpack[Policy]) -> Decorator:
+        """Registers a function, or a coroutine function, under its name; `policy` are options of all its submissions. The
+        parameters are checked by the annotations, and a parameter `context`, or one annotated as a Context, gets the run's."""
+        if callable(name):
+            raise TypeError("write @app.task(), with parentheses")
+        told(policy, POLICY, "task()")
+
+        def make(function: Callable[..., Any]) -> Any:
+            kind: Any = AsyncMethod if inspect.iscoroutinefunction(function) else Method
+            method = kind(self, name or function.__name__, function, dict(policy))
+            self._claim(method.name)
+            self.methods[method.name] = method
+            return method
+        return Decorator(make)
+
+    def actor(self, name: Optional[str] = None) -> Callable[[Kind], Kind]:
+        """Registers a subclass of Actor, by default under the class's name in lower case."""
+        def make(kind: Kind) -> Kind:
+            chosen = name or kind.__name__.lower()
+            self._claim(chosen)
+            self.actors[chosen] = kind
+            return kind
+        return make
+
+    def cron(self, name: str, schedule: Duration, *params: Any, **options: Unpack[CronOptions]) -> Callable[[T], T]:
+        """Above @app.task(), or a function, which it registers: puts the cron of this name when a worker of the app begins."""
+        def make(of: T) -> T:
+            method: Any = of if isinstance(of, Registered) else self.task()(cast(Any, of))
+            wire = told({**method.policy, **options}, CRON, "cron()")
+            self.crons[name] = [name, schedule_of(schedule), method.name, list(params), wire]
+            return of
+        return make
+
+    def use(self, layer: Middleware) -> None:
+        """Puts middleware round submissions and handlers, within that of earlier uses."""
+        self.layers.append(layer)
+
+    def _claim(self, name: str) -> None:
+        if name in self.methods or name in self.actors:
+            raise ValueError(f"{name!r} is registered twice")
+
+    def handlers(self) -> dict[str, Callable[..., Any]]:
+        """All that its workers run, by names, as work() takes it."""
+        own = {name: method.handler() for name, method in self.methods.items()}
+        return {name: around(self.layers, handler) for name, handler in {**own, **actors.handlers(self.actors)}.items()}
+
+    # ---- clients ----
+
+    def address(self) -> str:
+        url = self.url or os.environ.get("ERGON_URL")
+        if not url:
+            raise ErgonError("UNREACHABLE", "the app knows no server: App(url=…), or set ERGON_URL")
+        return url
+
+    @property
+    def client(self) -> blocking.Client:
+        """Its client, which is opened when it is first needed; each process has one of its own."""
+        if self.immediate is not None:
+            return cast(blocking.Client, self.immediate[1])
+        with self._gate:
+            if self._client is None or self._process != os.getpid():
+                self._client, self._process = blocking.Client(self.address(), **self._options), os.getpid()
+            return self._client
+
+    @property
+    def aio(self) -> AioClient:
+        """That of the event loop which runs."""
+        if self.immediate is not None:
+            return cast(AioClient, self.immediate[0])
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            mine = self._client is not None and self._client._engine.is_loop(loop)  # handlers of work() run there
+            self._loops[loop] = self.client._client if mine else AioClient(self.address(), **self._options)
+        return self._loops[loop]
+
+    def ref(self, name: str) -> Ref:
+        """An actor, by its name, "TYPE/KEY"."""
+        ref = Ref(self.client, self.client._client.actor(name))
+        ref.layers = self.layers
+        return ref
+
+    def close(self) -> None:
+        """Closes the client; the next submission opens another."""
+        with self._gate:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    async def aclose(self) -> None:
+        """Closes that of the event loop which runs."""
+        client = self._loops.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.close()
+
+    # ---- work ----
+
+    def work(self, **options: Unpack[WorkOptions]) -> None:
+        """Runs its methods and actors, until stop(), SIGTERM or SIGINT; options are those of Client.work(). Coroutine functions
+        run on the client's own event loop, the others on threads. Its crons are put when the server has the registration."""
+        client = self.client
+        client.work(self.handlers(), actors=self.actors, **self._with_crons(client._client, options))
+
+    async def work_async(self, **options: Unpack[WorkOptions]) -> None:
+        """The same on the event loop which runs."""
+        pool, client = threads.Threads(options.get("slots", 1)), self.aio
+        try:
+            served = {name: pool.handler(handler) for name, handler in self.handlers().items()}
+            await client.work(served, actors=self.actors, **self._with_crons(client, options))
+        finally:
+            pool.close()
+
+    def _with_crons(self, client: AioClient, options: WorkOptions) -> WorkOptions:
+        then = options.get("ready")
+
+        async def ready() -> None:
+            for cron in self.crons.values():
+                await client.request("cron.put", cron, again=True)
+            if then is not None:
+                await then()
+        return cast(WorkOptions, {**options, "ready": ready})
+
+    def stop(self) -> None:
+        """Ends work(), from any thread."""
+        if self._client is not None:
+            self._client.stop()
+        for loop, client in list(self._loops.items()):
+            loop.call_soon_threadsafe(client.stop)

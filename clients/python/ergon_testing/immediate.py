@@ -1,0 +1,260 @@
+"""A server within the process, for tests: an app's tasks run at once, in the thread that submits them, by the code of workers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any, Callable, Coroutine, Optional
+
+import msgpack  # type: ignore
+
+from ergon_client import aio, blocking, serving, threads
+from ergon_client.actors import Actor, policies
+from ergon_client.app import App
+from ergon_client.errors import RemoteError, remote_error, split
+from ergon_client.failure import error_text
+from ergon_client.news import log
+from ergon_client.protocol import as_dict, pack
+
+PERMANENT = ("BAD_PARAMS", "NO_METHOD", "NO_EXECUTOR", "DENIED", "TOO_LARGE", "TOO_DEEP")  # and what begins with PERMANENT
+AGAINS = 1000  # times that a task may put itself off
+
+
+def copied(value: Any) -> Any:
+    """A value as the other side gets it."""
+    return msgpack.unpackb(pack(value), raw=False, strict_map_key=False, unicode_errors="surrogateescape",
+                           object_pairs_hook=as_dict)
+
+
+def driven(work: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine returns that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value
+    work.close()
+    raise RuntimeError("a coroutine function waits, and nothing runs its event loop: submit it by await")
+
+
+class Context(threads.Context):
+    """That of a function that blocks; there is no loop which it could wait for."""
+
+    def __init__(self, context: serving.Context) -> None:
+        super().__init__(context, None)  # type: ignore[arg-type]
+
+    def _wait(self, work: Coroutine[Any, Any, None]) -> None:
+        driven(work)
+
+    def _call_actor(self, *call: Any) -> Any:
+        return driven(self._context._call_actor(*call))
+
+
+class Wire:
+    """What a Context has of its session."""
+
+    def __init__(self, server: Server, task: dict[str, Any]) -> None:
+        self._server, self._task = server, task
+
+    async def notify(self, method: str, params: list[Any]) -> None:
+        if method == "worker.progress":
+            self._task["progress"] = dict(zip(("done", "total", "text"), params[1:]))
+            self._server.happens(self._task, "progress", text=params[3])
+        else:
+            self._server.happens(self._task, "partial", data=copied(params[1]))
+
+    async def request(self, method: str, params: list[Any]) -> Any:
+        return await self._server.answer(method, params)
+
+
+class Server(aio.Client):
+    """A client whose server is the app itself. What it does not know fails with NO_METHOD, and says so."""
+
+    def __init__(self, app: App) -> None:
+        super().__init__("unix:///immediate")
+        self._handlers, self._types = app.handlers(), policies(app.actors)
+        self._kinds: dict[str, type[Actor]] = app.actors
+        self._kept: dict[str, dict[str, Any]] = {}  # id: the task as task.get shows it, and its `events`
+        self._keys: dict[str, str] = {}
+        self._actors: dict[str, dict[str, Any]] = {}
+
+    async def connect(self) -> Server:
+        return self
+
+    async def _within(self, timeout: Any, work: Coroutine[Any, Any, Any], what: str) -> Any:
+        return await work
+
+    async def _once(self, method: str, params: Any, turns: Any, again: Any) -> Any:
+        return copied(await self.answer(method, copied(params)))
+
+    async def _poll(self, method: str, params: Any) -> Any:
+        return await self._once(method, params, None, None)
+
+    async def answer(self, method: str, params: list[Any]) -> Any:
+        """A request's result, or RemoteError."""
+        match method, params:
+            case "task.submit", [str() as name, list() as given, dict() as options]:
+                return await self._submit(name, given, options)
+            case "task.submit_many", [orders, options]:
+                return [await self._submit(name, given, {**options, **(own[0] if own else {})}) for name, given, *own in orders]
+            case "task.call", [str() as name, list() as given, dict() as options]:
+                return self._result(await self._run(self._task(name, given, options)))
+            case "task.get" | "task.explain", [id, *_]:
+                return self._found(id)
+            case "task.wait", [ids, *_]:
+                return {"ended": [self._found(id) for id in ids], "open": []}
+            case "task.watch", [id, dict() as options]:
+                return {"events": self._found(id)["events"][options.get("from", 1) - 1:], "ended": True}
+            case "task.list", [*given]:
+                asked = {name: value for name, value in (given[0] if given else {}).items() if name in ("state", "method", "key")}
+                tasks = [task for task in reversed(self._kept.values()) if asked.items() <= {n: task[n] for n in asked}.items()]
+                return {"tasks": tasks, "next": None}
+            case "actor.call", [str() as actor, str() as name, list() as given, dict() as options]:
+                return self._result(await self._turn(actor, name, given, options, "call_retries", 0))
+            case "actor.tell", [str() as actor, str() as name, list() as given, dict() as options]:
+                return self._said(await self._turn(actor, name, given, options, "retries", 3))
+            case "actor.get", [str() as actor, *_] if actor in self._actors:
+                return {"actor": actor, "stage": "active", **self._actors[actor]}
+        if method in self._handlers and not self._is_turn(method):
+            return self._result(await self._run(self._task(method, params, {})))
+        raise RemoteError("NO_METHOD", f"testing.immediate() has no {method}: register it with the app, or use testing.server()")
+
+    def _is_turn(self, method: str) -> bool:
+        return method.partition(".")[0] in self._types
+
+    def _found(self, id: str) -> dict[str, Any]:
+        if id not in self._kept:
+            raise RemoteError("NOT_FOUND", f"no task {id}: it never existed, or was forgotten")
+        return self._kept[id]
+
+    def _result(self, task: dict[str, Any]) -> Any:
+        if task["state"] != "done":
+            raise remote_error(task["error"])
+        return task["result"]
+
+    def _said(self, task: dict[str, Any], duplicate: bool = False) -> dict[str, Any]:
+        return {"id": task["id"], "state": task["state"], "durable": "none", "duplicate": duplicate, "coalesced": False}
+
+    def happens(self, task: dict[str, Any], event: str, **more: Any) -> None:
+        task["events"].append({"seq": len(task["events"]) + 1, "event": event, "attempt": task["attempt"], **more})
+
+    # ---- tasks ----
+
+    def _task(self, method: str, params: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+        if method not in self._handlers:
+            raise RemoteError("NO_METHOD", f"unknown method {method!r}: the app has {', '.join(self._handlers) or 'none'}")
+        return {"id": f"i{len(self._kept) + 1}", "method": method, "params": params, "options": options, "state": "queued",
+                "attempt": 0, "failures": 0, "error": None, "progress": None, "key": options.get("key"),
+                "tenant": options.get("tenant"), "traceparent": options.get("traceparent"), "result": None, "events": []}
+
+    async def _submit(self, method: str, params: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+        key = options.get("key")
+        if key in self._keys:
+            return self._said(self._kept[self._keys[key]], True)
+        before = {name: self._listed(options.get(name)) for name in ("after", "after_any")}
+        task = self._kept[f"i{len(self._kept) + 1}"] = self._task(method, params, options)
+        if key is not None:
+            self._keys[key] = task["id"]
+        undone = [id for id in before["after"] if self._found(id)["state"] != "done"]
+        if undone:
+            task.update(state="failed", error=f"AFTER: task {undone[0]} is not done", after_failed=undone[0])
+            self.happens(task, "failed", text=task["error"])
+            return self._said(task)
+        return self._said(await self._run(task))
+
+    def _listed(self, ids: Any) -> list[str]:
+        listed: list[str] = [ids] if isinstance(ids, str) else ids or []
+        for id in listed:
+            self._found(id)
+        return listed
+
+    async def _run(self, task: dict[str, Any], turn: Optional[Callable[[], dict[str, Any]]] = None) -> dict[str, Any]:
+        """The task when it has ended: its attempts follow each other at once."""
+        retries, agains = task["options"].get("retries", 0), 0
+        while task["state"] in ("queued", "running"):
+            task.update(state="running", attempt=task["attempt"] + 1)
+            self.happens(task, "started")
+            try:
+                task.update(result=copied(await self._attempt(task, turn() if turn else {})), state="done", error=None)
+            except Exception as raised:
+                task["error"] = error_text(raised)
+                code, text = split(task["error"])
+                if code == "AGAIN" and agains < AGAINS:
+                    agains += 1
+                    continue
+                log.warning("%s of %s failed: %s", task["method"], task["id"], text, exc_info=raised)
+                task["failures"] += 1
+                self.happens(task, "attempt_failed", text=task["error"])
+                if code in PERMANENT or code.startswith("PERMANENT") or not retries:
+                    task["state"] = "failed"
+                elif task["failures"] > retries:
+                    task["state"] = "dead"
+        self.happens(task, task["state"])
+        return task
+
+    async def _attempt(self, task: dict[str, Any], turn: dict[str, Any]) -> Any:
+        options, handler, wire = task["options"], self._handlers[task["method"]], Wire(self, task)
+        told = {"task": task["id"], "attempt": task["attempt"], "tenant": task["tenant"], **turn,
+                **{name: options[name] for name in ("traceparent", "tracestate") if name in options}}
+        context, params = serving.Context(wire, 0, task["method"], told), copied(task["params"])  # type: ignore[arg-type]
+        if not inspect.iscoroutinefunction(handler):
+            return handler(Context(context), *params)
+        if asyncio._get_running_loop() is not None:
+            return await handler(context, *params)
+        return asyncio.run(handler(context, *params))
+
+    # ---- actors ----
+
+    async def _turn(self, actor: str, method: str, params: list[Any], options: dict[str, Any], named: str, retries: int,
+                    ) -> dict[str, Any]:
+        """A message that has ended, with what its turn has sent."""
+        kind = actor.partition("/")[0]
+        if kind not in self._types:
+            raise RemoteError("NO_METHOD", f"unknown type of actors {kind!r}: the app has {', '.join(self._types) or 'none'}")
+        retries = self._types[kind].get(named, retries)
+        task = self._task(f"{kind}.{method}", params, {"retries": retries, **options, "actor": actor})
+        self._kept[task["id"]] = task
+        was = self._actors.get(actor, {"state": None, "version": 0, "schema": 0, "reminders": []})
+        await self._run(task, lambda: {"actor": actor, **copied({name: was[name] for name in ("state", "version", "schema")})})
+        if task["state"] == "done":
+            task["result"], changes = task["result"]
+            await self._change(actor, was, changes or {})
+        return task
+
+    async def _change(self, actor: str, was: dict[str, Any], changes: dict[str, Any]) -> None:
+        if "state" in changes:
+            schema = self._kinds[actor.partition("/")[0]].schema
+            was = {**was, "state": changes["state"], "version": was["version"] + 1, "schema": schema}
+        was["reminders"] += changes.get("remind", [])
+        self._actors[actor] = was
+        if changes.get("drop"):
+            del self._actors[actor]
+        for to, method, params, options in changes.get("tell", []):
+            await self._turn(to, method, params, options, "retries", 3)
+        for method, params, options in changes.get("task", []):
+            await self._submit(method, params, options)
+
+
+class Engine(blocking.Engine):
+    """Runs what waits for nothing, in the thread that asks for it."""
+
+    def __init__(self, client: Server) -> None:
+        self.client = client
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return driven(work)
+
+    def is_loop(self, loop: asyncio.AbstractEventLoop) -> bool:
+        return False
+
+    def soon(self, function: Callable[[], Any]) -> None:
+        function()
+
+    def close(self) -> None:
+        pass
+
+
+class Client(blocking.Client):
+    """The blocking client of a Server."""
+
+    def __init__(self, server: Server) -> None:
+        blocking.Blocks.__init__(self, Engine(server), server)

@@ -1,0 +1,44 @@
+"""A turn of an actor without a server, for tests."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Coroutine, Mapping, NamedTuple, Optional
+
+from ergon_client.actors import Actor, begin, finish, fitting
+
+
+class Turn(NamedTuple):
+    """What turn() tells: the result, the state that the actor has then, and the other changes by their names."""
+
+    result: Any
+    state: Any
+    changes: dict[str, Any]
+
+
+class Answers(NamedTuple):
+    """The context of turn()."""
+
+    calls: Mapping[str, Any]
+
+    def _call_actor(self, to: str, method: str, params: list[Any], options: Any) -> Any:
+        if f"{to} {method}" not in self.calls:
+            raise LookupError(f"the turn calls {to} {method}{tuple(params)}: turn(…, calls={{'{to} {method}': its result}})")
+        answer = self.calls[f"{to} {method}"]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(*params) if callable(answer) else answer
+
+
+def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: Optional[int] = None, name: str = "test/1",
+         calls: Mapping[str, Any] = {}) -> Turn:
+    """Runs one message without a server, for tests: turn(Cart, {"items": {}}, "add", "apple", 120).state. `schema` is that of the
+    state; default: the class's. What the method raises is raised. `calls` has what the actors answer that the turn calls:
+    {"order/7 total": 200}, or an exception, or a function of the parameters."""
+    number = 0 if state is None else kind.schema if schema is None else schema
+    one, before = begin(kind, {"actor": name, "version": 0, "schema": number, "state": copy.deepcopy(state)}, Answers(calls))
+    result = getattr(one, method)(*fitting(kind, method).fit(list(params)))
+    if isinstance(result, Coroutine):
+        raise TypeError(f"{method} is a coroutine function: await it on an object of {kind.__name__}, or test it with a server")
+    changes = finish(one, method, before) or {}
+    return Turn(result, None if changes.get("drop") else changes.pop("state", state), changes)
