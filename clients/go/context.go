@@ -28,9 +28,9 @@ type Context struct {
 	turn    map[string]any // what a message to an actor says of it; nil: it is none
 	cancel  context.CancelFunc
 	of      *serving
-	calls   int            // that its turn made to actors
-	calling atomic.Bool    // one of them is out
-	answers map[string]any // of ActorType.TurnWith, in place of actors
+	calls   int         // that its turn made to actors
+	calling atomic.Bool // one of them is out
+	ask     asks        // in place of actors, in a test
 
 	why      string // of's mu guards these
 	answered bool
@@ -49,8 +49,12 @@ func contextOf(method string, told map[string]any) *Context {
 	if told["actor"] != nil {
 		c.turn = told
 	}
+	c.ask, _ = told["ask"].(asks)
 	return c
 }
+
+// asks answers a call of a turn.
+type asks = func(to, method string, params []any) (any, error)
 
 // Cancelled says why nobody waits for the result any more, or "": "cancelled", "deadline", "gone" (the caller), "draining" (the
 // server ends), "lost" (the connection), "stopping" (this worker ends).
@@ -84,7 +88,10 @@ func (c *Context) Partial(value any) error {
 // callActor makes a call of this turn. The next attempt of the message makes it with the same key, and so gets the same answer.
 func (c *Context) callActor(to, method string, params []any, options map[string]any) (any, error) {
 	if c.session == nil {
-		return answerOf(c.answers, to, method, params)
+		if c.ask == nil {
+			return nil, bad("the turn calls %s %s, and nothing answers it", to, method)
+		}
+		return c.ask(to, method, params)
 	}
 	if !c.calling.CompareAndSwap(false, true) {
 		return nil, &Error{Code: "BUSY", Text: "a turn has one call out at a time: wait for its result before the next call"}

@@ -44,25 +44,50 @@ func (m *Mux) Use(all ...Middleware) { m.around = append(m.around, all...) }
 // Actor adds a type of actors.
 func (m *Mux) Actor(name string, t ActorType) { m.actors[name] = t }
 
-// Work puts the crons, and offers all methods, as Client.Work does.
+// Work offers all methods, as Client.Work does, and then puts the crons; it ends with the error if one is refused.
 func (m *Mux) Work(ctx context.Context, c *Client, o WorkOptions) error {
-	for _, put := range m.crons {
-		if err := put(ctx, c); err != nil {
-			return err
-		}
-	}
 	actors := map[string]ActorType{}
 	for _, some := range []map[string]ActorType{m.actors, o.Actors} {
 		for name, t := range some {
 			actors[name] = t
 		}
 	}
-	o.Actors, o.round = actors, m.round
-	return c.Work(ctx, o, m.handlers)
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	refused, ready := make(chan error, 1), o.OnReady
+	o.Actors, o.round, o.OnReady = actors, m.round, func() {
+		go func() {
+			if err := m.put(within, c); err != nil {
+				refused <- err
+				stop()
+			} else if ready != nil {
+				ready()
+			}
+		}()
+	}
+	err := c.Work(within, o, m.handlers)
+	select {
+	case why := <-refused:
+		if ctx.Err() == nil {
+			return why
+		}
+	default:
+	}
+	return err
 }
 
-// Run runs a method as a worker does, without a server, for tests: told is the map that the server adds to the parameters. The
-// error is an *Error, as callers get it.
+func (m *Mux) put(ctx context.Context, c *Client) error {
+	for _, put := range m.crons {
+		if err := put(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run runs a method as a worker does, without a server, for tests: told is the map that the server adds to the parameters. Its
+// "ask" is a func(to, method string, params []any) (any, error) that answers the calls of a turn. The error is an *Error, as
+// callers get it.
 func (m *Mux) Run(ctx context.Context, method string, params []any, told map[string]any) (any, error) {
 	run := withActors(m.handlers, m.actors, m.round)[method]
 	if run == nil {

@@ -30,8 +30,9 @@ func (t ActorType) TurnWith(answers map[string]any, state any, method string, pa
 	}
 	within, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	told := map[string]any{"actor": "test/1", "version": int64(0), "schema": t.Schema, "state": state}
-	return t.run(&Context{Context: within, Method: method, Attempt: 1, turn: told, answers: answers}, method, params)
+	c := contextOf(method, map[string]any{"actor": "test/1", "version": int64(0), "schema": t.Schema, "state": state})
+	c.Context, c.ask = within, func(to, method string, params []any) (any, error) { return answerOf(answers, to, method, params) }
+	return t.run(c, method, params)
 }
 
 func answerOf(answers map[string]any, to, method string, params []any) (any, error) {

@@ -35,6 +35,8 @@ type WorkOptions struct {
 	// goroutines at once. nil: the client's Log has a line of either.
 	OnTrouble func(error)
 
+	OnReady func() // the server has taken the registration, for the first time; it must not block
+
 	round func(Handler) Handler // the middleware of a Mux, or nil
 }
 
@@ -176,8 +178,8 @@ func (w *worker) register(ctx context.Context, s *session) error {
 	} else if err != nil && w.ending.Err() == nil {
 		w.options.OnTrouble(fmt.Errorf("not registered: %w", err))
 	}
-	if err == nil {
-		w.registered.Store(true)
+	if err == nil && !w.registered.Swap(true) && w.options.OnReady != nil {
+		w.options.OnReady()
 	}
 	return err
 }
