@@ -2,7 +2,7 @@
 'use strict';
 
 const { Again, ErgonError } = require('./errors');
-const { encode } = require('./msgpack');
+const { encode } = require('../msgpack');
 const { told: optionsOf, wholeOf } = require('./options');
 const { Context } = require('./serving');
 

@@ -1,6 +1,9 @@
 /** A client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide. */
 
 import { EventEmitter } from 'events';
+import {
+    Change, CronInfo, FeedEvent, FeedFilter, ManyAnswer, ManyFilter, QueueInfo, SemInfo, TaskInfo, TaskList,
+} from './methods';
 
 /** A number of milliseconds, as of setTimeout(), or a text with its unit: "500ms", "5s", "10m", "2h", "7d". Everywhere. */
 export type Duration = number | string;
@@ -53,6 +56,10 @@ export interface CallOptions {
     timeout?: Until | null;
     /** Cancels the call, also in the server; it fails with the signal's reason. */
     signal?: AbortSignal;
+}
+
+export interface TenantOptions extends CallOptions {
+    tenant?: string;
 }
 
 /** Of a submission. */
@@ -340,6 +347,40 @@ export class Client extends EventEmitter {
         params?: any[],
         options?: CronOptions & SubmitOwn,
     ): Promise<{ name: string; next: number | null }>;
+    /** Submits a task of the cron now. */
+    cronRun(name: string, options?: TenantOptions): Promise<Task>;
+    cronPause(name: string, options?: TenantOptions): Promise<CronInfo>;
+    cronResume(name: string, options?: TenantOptions): Promise<CronInfo>;
+    /** False: there was none. */
+    cronDelete(name: string, options?: TenantOptions): Promise<boolean>;
+    crons(options?: CallOptions): Promise<CronInfo[]>;
+    queues(options?: CallOptions): Promise<QueueInfo[]>;
+    queueExplain(method: string, options?: CallOptions): Promise<QueueInfo & { reason: string; text: string }>;
+    queuePause(method: string, options?: CallOptions): Promise<QueueInfo>;
+    /** While it drains submissions are refused. */
+    queueDrain(method: string, options?: CallOptions): Promise<QueueInfo>;
+    queueResume(method: string, options?: CallOptions): Promise<QueueInfo>;
+    sems(options?: CallOptions): Promise<SemInfo[]>;
+    /** A semaphore that stays, or other permits for it. */
+    semCreate(name: string, permits: number, options?: CallOptions & { durable?: string }): Promise<{ permits: number }>;
+    semDelete(name: string, options?: CallOptions): Promise<boolean>;
+    semExplain(name: string, options?: TenantOptions): Promise<SemInfo & { holders: any[]; waiters: any[] }>;
+    /** Takes back what a client holds with this fence. */
+    semRevoke(name: string, fence: number, options?: TenantOptions): Promise<any>;
+    /** Tasks, the newest first; workers; actors: page by page. */
+    tasks(filter?: TaskList): AsyncGenerator<TaskInfo, void>;
+    workers(filter?: CallOptions & { method?: string; limit?: number }): AsyncGenerator<any, void>;
+    actors(
+        filter?: CallOptions & { type?: string; prefix?: string; stage?: string; tenant?: string; limit?: number },
+    ): AsyncGenerator<any, void>;
+    actorTypes(options?: CallOptions): Promise<any[]>;
+    /** What happens to all tasks, queues, crons and actors from now on, until the signal is aborted. */
+    events(filter?: FeedFilter): AsyncGenerator<FeedEvent, void>;
+    cancelMany(filter?: ManyFilter): Promise<ManyAnswer>;
+    retryMany(filter?: ManyFilter): Promise<ManyAnswer>;
+    forgetMany(filter?: ManyFilter): Promise<ManyAnswer>;
+    /** What the server says of itself: server.info. */
+    info(options?: CallOptions): Promise<any>;
     /** A task that was submitted before. */
     task(id: TaskId): Task;
     /**
@@ -477,10 +518,14 @@ export class Task<R = any> {
     wait(options?: CallOptions): Promise<R>;
     watch(options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;
     /** All that the server knows of it. */
-    get(options?: GetOptions): Promise<any>;
+    get(options?: GetOptions): Promise<TaskInfo>;
     /** Why it is where it is. */
     explain(options?: CallOptions): Promise<any>;
     cancel(options?: CallOptions): Promise<any>;
     retry(options?: CallOptions): Promise<any>;
     forget(options?: CallOptions): Promise<any>;
+    /** Its priority and time, before it has begun. */
+    change(options: Change): Promise<{ id: string; state: string; priority: number; due: number | null }>;
+    /** Ends its wait for a time. */
+    runNow(options?: CallOptions): Promise<{ id: string; state: string; priority: number; due: number | null }>;
 }

@@ -4,7 +4,8 @@
 const events = require('events');
 const { Actor, turn } = require('./actors');
 const { Again, ErgonError, Permanent, named } = require('./errors');
-const { Ext } = require('./msgpack');
+const { Ext } = require('../msgpack');
+const methods = require('./methods');
 const { News, logOf } = require('./news');
 const { check, idOf, idsOf, msOf, scheduleOf, told, waitOf } = require('./options');
 const { Address, Broken, Later, Session, Unsent, until } = require('./protocol');
@@ -531,6 +532,50 @@ class Client extends events.EventEmitter {
         }
     }
 
+    // ---- lists ----
+
+    tasks({ timeout, signal, ...filter } = {}) {
+        return methods.pages(this, 'task.list', 'tasks', told('list', filter, 'tasks()', CALL), { timeout, signal });
+    }
+
+    workers({ timeout, signal, ...filter } = {}) {
+        return methods.pages(this, 'worker.list', 'workers', told('page', filter, 'workers()', CALL), { timeout, signal });
+    }
+
+    actors({ timeout, signal, ...filter } = {}) {
+        return methods.pages(this, 'actor.list', 'actors', told('page', filter, 'actors()', CALL), { timeout, signal });
+    }
+
+    async *events({ signal = new AbortController().signal, ...filter } = {}) {
+        const wire = told('feed', filter, 'events()', ['signal']);
+        for (;;) {
+            const page = await this.#poll('task.events', [{ ...wire, timeout: POLL, max: PAGE }], signal);
+            wire.after = page.next;
+            let { gap, missed } = page;
+            for (const event of part(page, 'events', Array.isArray)) {
+                yield gap ? { ...event, gap, missed } : event;
+                gap = null;
+            }
+        }
+    }
+
+    cancelMany(filter = {}) {
+        return methods.many(this, 'cancel', filter);
+    }
+
+    retryMany(filter = {}) {
+        return methods.many(this, 'retry', filter);
+    }
+
+    forgetMany(filter = {}) {
+        return methods.many(this, 'forget', filter);
+    }
+
+    async cronRun(name, { timeout, signal, ...options } = {}) {
+        const answer = await this.request('cron.run', [name, check(options, ['tenant'], 'cronRun()')], { timeout, signal });
+        return new Task(this, part(answer, 'id', isString), answer);
+    }
+
     // ---- semaphores and events ----
 
     /** What these need of the client. */
@@ -615,6 +660,15 @@ class Task {
     forget(options) {
         return this.#client.request('task.forget', [this.id], options);
     }
+
+    async change({ timeout, signal, ...options } = {}) {
+        const wire = told('change', options, 'change()', CALL);
+        return this.#client.request('task.change', [this.id, wire], { timeout, signal });
+    }
+
+    runNow(options) {
+        return this.#client.request('task.run_now', [this.id], options);
+    }
 }
 
 class ActorRef {
@@ -690,6 +744,8 @@ class ActorRef {
         return part(await this.#client.request(method, [this.name, wire], options), 'stage', isString);
     }
 }
+
+methods.addTo(Client);
 
 /** A client that is connected. */
 async function connect(url, options) {

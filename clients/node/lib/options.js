@@ -66,6 +66,7 @@ const idsOf = (tasks) => (isMany(tasks) ? [...tasks] : [tasks]).map(idOf);
 
 const rateOf = (value, name) => (value?.per === undefined ? value : { ...value, per: wholeOf(value.per, `${name}.per`) });
 const same = (value) => value;
+const plain = (...names) => Object.fromEntries(names.map((name) => [name, [name, same]]));
 
 // name: [that of the server, how its value is told]
 const CRON = {
@@ -95,14 +96,19 @@ const TASK = {
     traceparent: ['traceparent', same],
     tracestate: ['tracestate', same],
 };
+const FILTER = { ...plain('state', 'method', 'tenant', 'key', 'actor'), older: ['older', wholeOf], newer: ['newer', wholeOf] };
 const KINDS = {
     task: TASK,
     message: { ...TASK, turn: ['turn', same] },
     cron: { ...CRON, zone: ['zone', same], jitter: ['jitter', wholeOf], overlap: ['overlap', same], catchUp: ['catch_up', same] },
     reminder: { in: ['in', wholeOf], at: ['at', momentOf], every: ['every', wholeOf] },
-    get: Object.fromEntries(['result', 'history', 'params', 'options', 'attempts'].map((name) => [name, [name, same]])),
+    get: { ...plain('result', 'history', 'params', 'options', 'attempts'), paramsText: ['params_text', same] },
+    filter: { ...FILTER, all: ['all', same], dryRun: ['dry_run', same] },
+    list: { ...FILTER, ...plain('contains', 'limit'), paramsText: ['params_text', same] },
+    feed: { ...plain('after', 'event', 'state', 'method', 'tenant', 'key'), id: ['id', idsOf] },
+    change: { priority: ['priority', same], delay: ['delay', wholeOf], at: ['at', momentOf] },
+    page: plain('method', 'limit', 'type', 'prefix', 'stage', 'tenant'),
 };
-KINDS.get.paramsText = ['params_text', same];
 
 const AMBIGUOUS = ['submit()', 'submitMany()', 'an order of submitMany()', 'cronPut()', 'a policy'];
 
@@ -112,8 +118,8 @@ function unknown(name, known, who) {
         throw new TypeError(`${who} has no option 'timeout', which might mean either: attemptTimeout ends an attempt of a task ` +
             '(deadline all of them), answerTimeout the wait of this client for the answer to the submission');
     if (name === 'answerTimeout') throw new TypeError(`${who} has no option 'answerTimeout': use timeout`);
-    const plain = (text) => text.replace(/_/g, '').toLowerCase();
-    const near = known.find((one) => plain(one) === plain(name)) ?? known.find((one) => isNear(plain(one), plain(name)));
+    const bare = (text) => text.replace(/_/g, '').toLowerCase();
+    const near = known.find((one) => bare(one) === bare(name)) ?? known.find((one) => isNear(bare(one), bare(name)));
     throw new TypeError(`${who} has no option '${name}'` + (near ? `; did you mean '${near}'?` : `; it has ${known.join(', ')}`));
 }
 

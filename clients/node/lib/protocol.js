@@ -5,7 +5,7 @@ const fs = require('fs');
 const net = require('net');
 const tls = require('tls');
 const { ErgonError, remoteError } = require('./errors');
-const { encode, Scanner } = require('./msgpack');
+const { encode, Scanner } = require('../msgpack');
 
 const [REQUEST, RESPONSE, NOTIFICATION] = [0, 1, 2];
 const IDS = 2 ** 31;

@@ -4,7 +4,7 @@
 const { App } = require('../lib/app');
 const { Client } = require('../lib/client');
 const { Again, ErgonError, named } = require('../lib/errors');
-const { encode, Scanner } = require('../lib/msgpack');
+const { encode, Scanner } = require('../msgpack');
 const { Later, until } = require('../lib/protocol');
 const { Context, errorText } = require('../lib/serving');
 

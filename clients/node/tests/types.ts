@@ -47,9 +47,17 @@ async function main(): Promise<void> {
         handle: ({ context, method }, next) => next(),
     });
     app.use(async (job, next) => next());
-    await app.work({ slots: 4, version: `${sum} ${text} ${price}` });
-    await immediate(app).close();
     const client: Client = app.client;
+    await app.work({ slots: 4, version: `${sum} ${text} ${price}` });
+    for await (const { id, state } of client.tasks({ state: ['dead', 'failed'], older: '1h' })) console.log(id, state);
+    // @ts-expect-error: there is no such state
+    client.tasks({ state: 'died' });
+    const paused: boolean = (await client.queuePause('charge')).paused;
+    const names: string[] = (await client.crons()).map(({ name }) => name);
+    const { fence } = await client.acquire('gpu');
+    await client.semRevoke('gpu', fence, { tenant: names[0] });
+    await (await client.cronRun('nightly')).change({ priority: paused ? 9 : 1 });
+    await immediate(app).close();
     await client.close();
 }
 
