@@ -11,6 +11,8 @@ from . import actors as types
 from .address import Address, reason_of
 from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, remote_error, twin
 from . import sems
+from .layers import Order as Single
+from .methods import PAGE, POLL, Methods, part
 from .news import Callback, News
 from .options import (CALL, CRON, MESSAGE, CronOptions, MessageOptions, TaskId, TaskOptions, id_of, ids_of, schedule_of, shown,
                       told)
@@ -20,12 +22,10 @@ from .serving import Context as Context
 from .times import Duration, Moment, Until, seconds_of, wait_of
 from .work import LEAVE, Ready, Secret, Worker, registration, signals_to
 
-Order = Union[tuple[str, Iterable[Any]], tuple[str, Iterable[Any], TaskOptions]]
+Order = Union[tuple[str, Iterable[Any]], tuple[str, Iterable[Any], TaskOptions], Single]
 
-POLL = 30_000  # ms that the server waits for something to tell
 POLL_LONGEST = 45.0  # s that we wait for the server then
 POLLS = 1000  # long polls on a connection at a time; the server takes 1024
-PAGE = 1000  # events
 GROUP = 1024  # ids in a request
 PAUSE = (0.1, 10.0)  # s before a server that refuses is asked again
 # Errors after which what does no harm is asked again, and those after which a long poll is.
@@ -39,15 +39,7 @@ def pause(attempt: int, least: float, most: float) -> float:
     return random.uniform(whole / 2, whole)
 
 
-def part(answer: Any, name: str, kind: type) -> Any:
-    """A part of a map that the server answered."""
-    value = answer.get(name) if isinstance(answer, dict) else None
-    if not isinstance(value, kind):
-        raise ErgonError("PROTOCOL", f"the server's answer has no {name}")
-    return value
-
-
-class Client:
+class Client(Methods):
     """A client of one server, which shares one connection among all tasks of its event loop.
 
     url             ergon://host[:7466], ergons://host[:7467] (TLS), unix:///path
@@ -376,8 +368,8 @@ class Client:
 
     async def submit_many(self, orders: Iterable[Order], *, answer_timeout: Optional[Until] = None,
                           **options: Unpack[TaskOptions]) -> list[Union[Task, RemoteError]]:
-        """Leaves many tasks at once: each order is (method, params) or (method, params, options), with options as of submit();
-        those given here are for all. A list with a Task or a RemoteError for each."""
+        """Leaves many tasks at once: each order is (method, params) or (method, params, options), with options as of submit(), or
+        an Order; those given here are for all. A list with a Task or a RemoteError for each."""
         packed = [[method, list(params), *(told(own, CALL, "submit_many()") for own in rest)] for method, params, *rest in orders]
         defaults = told(options, CALL, "submit_many()")
         answers = await self.request("task.submit_many", [packed, defaults], timeout=answer_timeout)
@@ -411,7 +403,9 @@ class Client:
         return waited
 
     async def _wait(self, ids: list[str], any: bool, result: bool) -> dict[str, list[Any]]:
-        groups = [ids[i:i + GROUP] for i in range(0, len(ids), GROUP)] or [[]]
+        groups = [ids[i:i + GROUP] for i in range(0, len(ids), GROUP)]
+        if not groups:
+            return {"ended": [], "open": []}
         if len(groups) == 1:
             return await self._wait_group(groups[0], any, result)
         waits = [asyncio.ensure_future(self._wait_group(group, any, result)) for group in groups]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import functools
 import inspect
 import os
 import threading
 import weakref
-from typing import (Any, Callable, Concatenate, Coroutine, Generic, Optional, ParamSpec, TypeVar, Unpack, cast, overload)
+from typing import (Any, Callable, Concatenate, Coroutine, Generic, Iterable, Iterator, Optional, ParamSpec, TypeVar, Unpack,
+                    cast, overload)
 
 from . import actors, blocking, serving, threads
 from .aio import Client as AioClient
 from .aio import Task as AioTask
-from .errors import ErgonError
+from .aio import result_of
+from .errors import ErgonError, RemoteError
 from .fitting import Fitting
 from .layers import Middleware, Order, around, submitting
 from .options import CALL, CRON, POLICY, CronOptions, Policy, TaskOptions, schedule_of, told
@@ -25,6 +28,7 @@ P = ParamSpec("P")  # the parameters of a message
 C = ParamSpec("C")  # those of the function, which may take a Context, too
 R = TypeVar("R")
 T = TypeVar("T")
+GROUP = 1000  # tasks that a request submits
 Kind = TypeVar("Kind", bound=type[actors.Actor])
 
 
@@ -48,6 +52,11 @@ class AsyncTask(AioTask, Generic[R]):
         return cast(R, self._fitting.returned(await super().wait(timeout=timeout)))
 
 
+def groups(orders: list[Order]) -> Iterator[list[Order]]:
+    """What a request takes."""
+    return (orders[at:at + GROUP] for at in range(0, len(orders), GROUP))
+
+
 class Registered(Generic[P, C, R]):
     """What a function becomes by @app.task: `name`, `function`, and `policy`, the options of its submissions."""
 
@@ -59,7 +68,8 @@ class Registered(Generic[P, C, R]):
     def __repr__(self) -> str:
         return f"<task {self.name}>"
 
-    def order(self, args: tuple[Any, ...], named: dict[str, Any]) -> Order:
+    def order(self, *args: P.args, **named: P.kwargs) -> Order:
+        """A submission that is not sent yet, for chain() and submit_many()."""
         return Order(self.name, self.fitting.wire(args, named), dict(self.policy))
 
     def handler(self) -> Callable[..., Any]:
@@ -73,6 +83,24 @@ class Registered(Generic[P, C, R]):
             return await run(function, context, list(params))
 
         return handle_async if inspect.iscoroutinefunction(function) else handle
+
+    def _orders(self, values: Iterable[Any]) -> list[Order]:
+        return [Order(self.name, list(value) if isinstance(value, tuple) else [value], dict(self.policy)) for value in values]
+
+    def _enter(self, stack: contextlib.ExitStack, orders: list[Order]) -> None:
+        for order in orders:
+            stack.enter_context(submitting(self.app.layers, order))
+
+    def _sent(self, orders: list[Order]) -> list[str]:
+        """Their ids. RemoteError: one was refused."""
+        for order in orders:
+            if isinstance(order.task, RemoteError):
+                raise order.task
+        return [order.task.id for order in orders]
+
+    def _results(self, orders: list[Order], answer: dict[str, list[Any]]) -> list[R]:
+        ended = {task["id"]: task for task in answer["ended"]}
+        return [cast(R, self.fitting.returned(result_of(ended[order.task.id]))) for order in orders]
 
     def _variant(self: T, more: Any) -> T:
         told(more, CALL, "options()")  # what is wrong is refused now
@@ -93,19 +121,24 @@ class Method(Registered[P, C, R]):
 
     def submit(self, *args: P.args, **named: P.kwargs) -> Task[R]:
         """Leaves a task with the server, with the method's policy, by the app's client."""
-        order = self.order(args, named)
-        with submitting(self.app.layers, order):
-            client = self.app.client
-            sent = client._engine.run(client._client.submit(order.method, *order.params, **cast(TaskOptions, order.options)))
-            task: Task[R] = Task(client, sent)
-            task._fitting, order.task = self.fitting, task
-        return task
+        return self.app.send(self.order(*args, **named))
 
     delay = submit
 
+    def map(self, values: Iterable[Any]) -> list[R]:
+        """The results of a task for each value, a parameter or a tuple of them, in their order. RemoteError: that of the first
+        that failed, when all have ended."""
+        client, orders = self.app.client, self._orders(values)
+        with contextlib.ExitStack() as stack:
+            self._enter(stack, orders)
+            for group in groups(orders):
+                for order, sent in zip(group, client.submit_many(group)):
+                    order.task = sent
+        return self._results(orders, client.wait(self._sent(orders)))
+
     def call(self, *args: P.args, **named: P.kwargs) -> R:
         """The result, as of Client.call() with the method's policy: nobody waiting cancels it."""
-        order = self.order(args, named)
+        order = self.order(*args, **named)
         with submitting(self.app.layers, order):
             answer = self.app.client.call(order.method, *order.params, **cast(TaskOptions, order.options))
         return cast(R, self.fitting.returned(answer))
@@ -123,7 +156,7 @@ class AsyncMethod(Registered[P, C, R]):
 
     async def submit(self, *args: P.args, **named: P.kwargs) -> AsyncTask[R]:
         """As Method.submit(), by the app's client of the event loop that runs."""
-        order, client = self.order(args, named), self.app.aio
+        order, client = self.order(*args, **named), self.app.aio
         with submitting(self.app.layers, order):
             sent = await client.submit(order.method, *order.params, **cast(TaskOptions, order.options))
             task: AsyncTask[R] = AsyncTask(client, sent.id, sent.said)
@@ -132,9 +165,19 @@ class AsyncMethod(Registered[P, C, R]):
 
     delay = submit
 
+    async def map(self, values: Iterable[Any]) -> list[R]:
+        """As Method.map()."""
+        client, orders = self.app.aio, self._orders(values)
+        with contextlib.ExitStack() as stack:
+            self._enter(stack, orders)
+            for group in groups(orders):
+                for order, sent in zip(group, await client.submit_many(group)):
+                    order.task = sent
+        return self._results(orders, await client.wait(self._sent(orders)))
+
     async def call(self, *args: P.args, **named: P.kwargs) -> R:
         """As Method.call()."""
-        order, client = self.order(args, named), self.app.aio
+        order, client = self.order(*args, **named), self.app.aio
         with submitting(self.app.layers, order):
             answer = await client.call(order.method, *order.params, **cast(TaskOptions, order.options))
         return cast(R, self.fitting.returned(answer))
@@ -285,6 +328,25 @@ class App:
             mine = self._client is not None and self._client._engine.is_loop(loop)  # handlers of work() run there
             self._loops[loop] = self.client._client if mine else AioClient(self.address(), **self._options)
         return self._loops[loop]
+
+    def chain(self, *orders: Order) -> Task[Any]:
+        """Submits them, each `after` the one before: the Task of the last."""
+        if not orders:
+            raise TypeError("chain() takes at least one order, as method.order(…)")
+        for before, order in zip((None, *orders), orders):
+            order.options.update({"after": before.task} if before is not None else {})
+            self.send(order)
+        last: Task[Any] = orders[-1].task
+        return last
+
+    def send(self, order: Order) -> Task[Any]:
+        """Submits an order."""
+        with submitting(self.layers, order):
+            client = self.client
+            sent = client._engine.run(client._client.submit(order.method, *order.params, **cast(TaskOptions, order.options)))
+            order.task = task = Task[Any](client, sent)
+            task._fitting = self.methods[order.method].fitting
+        return task
 
     def ref(self, name: str) -> Ref:
         """An actor, by its name, "TYPE/KEY"."""

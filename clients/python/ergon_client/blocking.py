@@ -15,6 +15,7 @@ from typing import (Any, AsyncGenerator, AsyncIterator, Callable, Concatenate, C
 from . import actors as types
 from . import aio, sems
 from .errors import Closed, ErgonError, RemoteError
+from .methods import Found, Methods
 from .news import Callback
 from .options import MessageOptions, TaskId, TaskOptions
 from .threads import Threads, signals_to
@@ -23,6 +24,7 @@ from .work import WorkOptions
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
+Events = AsyncGenerator[Found, None]
 
 
 LEAVE = 1.5  # s that the end of the process waits for a client that was not closed
@@ -137,6 +139,17 @@ def blocks(method: Callable[Concatenate[Any, P], Coroutine[Any, Any, Answer]]) -
     return run
 
 
+def iterates(method: Callable[Concatenate[Any, P], Events]) -> Callable[Concatenate[Any, P], Iterator[Found]]:
+    """A method of a client's twin that gives one after the other, as a generator."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def run(self: Any, /, *args: P.args, **named: P.kwargs) -> Iterator[Found]:
+        each: Iterator[Found] = self._each(getattr(self._twin, name)(*args, **named))
+        return each
+    return run
+
+
 class Client(Blocks):
     """A client of one server, for any number of threads, which share its connection. Its options are those of
     `aio.Client`, its methods too, but they block. Use it by `with`, or call close() in the end. A process that forks makes
@@ -203,6 +216,32 @@ class Client(Blocks):
     wait = blocks(aio.Client.wait)
     event_set = blocks(aio.Client.event_set)
     event_wait = blocks(aio.Client.event_wait)
+    task_cancel = blocks(Methods.task_cancel)
+    task_retry = blocks(Methods.task_retry)
+    task_forget = blocks(Methods.task_forget)
+    queue_list = blocks(Methods.queue_list)
+    queue_explain = blocks(Methods.queue_explain)
+    queue_pause = blocks(Methods.queue_pause)
+    queue_drain = blocks(Methods.queue_drain)
+    queue_resume = blocks(Methods.queue_resume)
+    cron_list = blocks(Methods.cron_list)
+    cron_pause = blocks(Methods.cron_pause)
+    cron_resume = blocks(Methods.cron_resume)
+    cron_run = blocks(Methods.cron_run)
+    cron_delete = blocks(Methods.cron_delete)
+    sem_list = blocks(Methods.sem_list)
+    sem_create = blocks(Methods.sem_create)
+    sem_delete = blocks(Methods.sem_delete)
+    sem_explain = blocks(Methods.sem_explain)
+    sem_revoke = blocks(Methods.sem_revoke)
+    actor_types = blocks(Methods.actor_types)
+    info = blocks(Methods.info)
+    whoami = blocks(Methods.whoami)
+    watch = iterates(aio.Client.watch)
+    task_list = iterates(Methods.task_list)
+    task_events = iterates(Methods.task_events)
+    worker_list = iterates(Methods.worker_list)
+    actor_list = iterates(Methods.actor_list)
 
     def submit(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Task:
         """As aio.Client.submit(); a Task."""
@@ -222,11 +261,7 @@ class Client(Blocks):
         """An actor, by its name, "TYPE/KEY"."""
         return ActorRef(self, self._client.actor(name))
 
-    def watch(self, task: TaskId, start: int = 1) -> Iterator[dict[str, Any]]:
-        """As aio.Client.watch(); a generator."""
-        return self._each(self._client.watch(task, start))
-
-    def _each(self, events: AsyncGenerator[dict[str, Any], None]) -> Iterator[dict[str, Any]]:
+    def _each(self, events: Events) -> Iterator[Found]:
         try:
             while (event := self._engine.run(following(events))) is not None:
                 yield event

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-from typing import Any, Callable, ContextManager, Iterable, Sequence
+from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
 
 @dataclasses.dataclass
 class Order:
-    """A submission, before it is sent: `method`, `params` and `options` may be changed. `task`: the Task of it, afterwards; None
-    of a call()."""
+    """A submission that is not sent yet: `method`, `params` and `options` may be changed. `task`: the Task of it, afterwards;
+    None of a call()."""
     method: str
     params: list[Any]
     options: dict[str, Any]
     task: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        """As submit_many() takes it."""
+        return iter((self.method, self.params, self.options))
 
 
 @dataclasses.dataclass
