@@ -1,0 +1,8 @@
+from ergon_client import App
+
+app = App()
+
+
+@app.cron("report", "1s", "daily")
+def report(kind: str) -> None:
+    print(f"the {kind} report")

@@ -1,0 +1,2 @@
+def echo(text):
+    return text
