@@ -21,12 +21,14 @@ tests="bpftrace clang clang-format curl gdb libclang-rt-14-dev golang-go imagema
     python3-pip python3-yaml python3-setuptools python3-wheel spin sqlite3 strace fish zsh"
 # What the store of a cluster runs on; the tests start their own.
 servers="postgresql patroni etcd-server python3-psycopg2"
+# What the programs of docs/coming-from.md are written for, beside Ergon.
+peers="iproute2 python3-celery python3-redis python3-rq redis-server"
 packages="debhelper lintian"
 browser="chromium chromium-driver python3-selenium"
 image="buildah debootstrap podman runc"
 
 . "$(dirname "$0")/apt.sh"
-tests="$tests $servers"
+tests="$tests $servers $peers"
 [ -n "${ERGON_WITHOUT_BROWSER:-}" ] || tests="$tests $browser"
 
 # shellcheck disable=SC2086 # the lists are words
