@@ -73,14 +73,16 @@ quiet_install() {
     write_file "$no_cluster" '# Left by scripts/setup.sh, which was cut off: remove it.' 'create_main_cluster = false'
     write_file "$no_start" '#!/bin/sh' '# Left by scripts/setup.sh, which was cut off: remove it.' 'exit 101'
     apt_install "$@"
-    case " $* " in
-    *" etcd-server "*) $as_root update-rc.d etcd disable >/dev/null 2>&1 || : ;; # nor at the next boot
-    esac
+    for service in etcd redis-server; do # nor at the next boot
+        case " $* " in
+        *" $service "* | *" $service-server "*) $as_root update-rc.d "$service" disable >/dev/null 2>&1 || : ;;
+        esac
+    done
 }
 
 # shellcheck disable=SC2086
 case " $wanted" in
 ' ') ;;
-*" postgresql "* | *" patroni "* | *" etcd-server "*) quiet_install $wanted ;;
+*" postgresql "* | *" patroni "* | *" etcd-server "* | *" redis-server "*) quiet_install $wanted ;;
 *) apt_install $wanted ;;
 esac
