@@ -21,6 +21,7 @@ type Context struct {
 	// The trace that it belongs to, as W3C Trace Context writes it; "": none
 	Traceparent string
 	Tracestate  string
+	Client      *Client // of the worker, to call and submit with
 
 	session *session
 	id      any
@@ -50,6 +51,7 @@ func contextOf(method string, told map[string]any) *Context {
 		c.turn = told
 	}
 	c.ask, _ = told["ask"].(asks)
+	c.Client, _ = told["client"].(*Client)
 	return c
 }
 

@@ -86,8 +86,8 @@ func (m *Mux) put(ctx context.Context, c *Client) error {
 }
 
 // Run runs a method as a worker does, without a server, for tests: told is the map that the server adds to the parameters. Its
-// "ask" is a func(to, method string, params []any) (any, error) that answers the calls of a turn. The error is an *Error, as
-// callers get it.
+// "ask" is a func(to, method string, params []any) (any, error) that answers the calls of a turn, its "client" is that of
+// the Context. The error is an *Error, as callers get it.
 func (m *Mux) Run(ctx context.Context, method string, params []any, told map[string]any) (any, error) {
 	run := withActors(m.handlers, m.actors, m.round)[method]
 	if run == nil {

@@ -13,6 +13,7 @@ import (
 // their slots waits for these.
 type serving struct {
 	handlers map[string]Handler
+	client   *Client // for the handlers
 
 	// begin is called first on each connection, to tell the server what we serve. An error ends the connection, and the
 	// next one is tried after a pause.
@@ -105,7 +106,7 @@ func (v *serving) add(s *session, id any, method string, told map[string]any) (*
 		return nil, "BUSY: all slots of this worker are taken"
 	}
 	c := contextOf(method, told)
-	c.session, c.id, c.of = s, id, v
+	c.session, c.id, c.of, c.Client = s, id, v, v.client
 	if c.call == nil {
 		c.call = id
 	}

@@ -82,6 +82,7 @@ func (c *Client) Work(ctx context.Context, o WorkOptions, handlers map[string]Ha
 	}
 	w := &worker{client: c, options: o, refused: make(chan error, 1), ending: ctx, actors: actors}
 	w.serving = newServing(withActors(handlers, o.Actors, o.round), o.Slots, w.register, panics)
+	w.serving.client = c
 	if !c.employ(w) {
 		return errors.New("ergon: this client works already: another registration needs a client of its own")
 	}

@@ -17,6 +17,7 @@ const againMost = 1000 // how often a handler may put itself off
 // immediate is what a client of Immediate talks to, in place of a server.
 type immediate struct {
 	mux     *ergon.Mux
+	client  *ergon.Client
 	answers map[string]func(ctx context.Context, params []any) (any, error)
 
 	mu     sync.Mutex
@@ -35,7 +36,8 @@ type actor struct {
 
 // Immediate is a client that runs what is submitted or called at once, in this process, through middleware, conversions and
 // retries, without a wait; results are as a server gives them. It knows tasks (key, after, after_any, attempt_timeout, retries;
-// other options change nothing), messages to actors with what their turns send, and crons, which do not fire. Any other request is an error (NO_METHOD): use Server.
+// other options change nothing), messages to actors with what their turns send, and crons, which do not fire. Any other
+// request is an error (NO_METHOD): use Server.
 func Immediate(mux *ergon.Mux) *ergon.Client {
 	i := &immediate{mux: mux, tasks: map[string]map[string]any{}, keys: map[string]string{}}
 	i.actors = map[string]*actor{}
@@ -44,7 +46,8 @@ func Immediate(mux *ergon.Mux) *ergon.Client {
 		"task.cancel": i.cancel, "cron.put": i.cronPut,
 		"actor.call": i.actorCall, "actor.tell": i.actorTell, "actor.get": i.actorGet,
 	}
-	return ergon.Local(i.answer)
+	i.client = ergon.Local(i.answer)
+	return i.client
 }
 
 func (i *immediate) answer(ctx context.Context, method string, params []any) (any, error) {
@@ -179,7 +182,7 @@ func (i *immediate) attempts(ctx context.Context, id, method string, params []an
 	failures, again := int64(0), 0
 	for attempt = 1; ; attempt++ {
 		told := map[string]any{"task": id, "attempt": attempt, "tenant": "", "traceparent": options["traceparent"],
-			"tracestate": options["tracestate"]}
+			"tracestate": options["tracestate"], "client": i.client}
 		result, err := i.attempt(ctx, method, params, options, told, to)
 		switch code := ergon.Code(err); {
 		case err == nil:

@@ -46,13 +46,12 @@ type Shop struct {
 	Place  *ergon.Method[Order, []string]
 	Sweep  *ergon.Method[struct{}, int]
 
-	client func() *ergon.Client
-	busy   atomic.Int64 // how often the mail server refuses yet
+	busy atomic.Int64 // how often the mail server refuses yet
 }
 
-// New makes the application; its handlers submit by the client that is asked for.
-func New(client func() *ergon.Client) *Shop {
-	s := &Shop{Mux: ergon.NewMux(), client: client}
+// New makes the application.
+func New() *Shop {
+	s := &Shop{Mux: ergon.NewMux()}
 	s.Charge = ergon.Handle(s.Mux, "shop.charge", s.charge, ergon.With{"retries": 3, "attempt_timeout": "10s"})
 	s.Mail = ergon.Handle(s.Mux, "shop.mail", s.mail, ergon.With{"retries": 5, "backoff": "10ms"})
 	s.Place = ergon.Handle(s.Mux, "shop.place", s.place)
@@ -83,12 +82,12 @@ func (s *Shop) mail(ctx *ergon.Context, l Letter) (bool, error) {
 
 // place charges an order, and then sends a letter; it returns the tasks.
 func (s *Shop) place(ctx *ergon.Context, o Order) ([]string, error) {
-	charge, err := s.Charge.With(ergon.With{"key": "charge-" + o.ID}).Submit(ctx, s.client(), o)
+	charge, err := s.Charge.With(ergon.With{"key": "charge-" + o.ID}).Submit(ctx, ctx.Client, o)
 	if err != nil {
 		return nil, err
 	}
 	letter := Letter{To: o.Customer, Text: fmt.Sprintf("thank you for order %s", o.ID)}
-	mail, err := s.Mail.With(ergon.With{"after": charge}).Submit(ctx, s.client(), letter)
+	mail, err := s.Mail.With(ergon.With{"after": charge}).Submit(ctx, ctx.Client, letter)
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,7 @@ type application struct {
 // both runs a test without a server, and with one.
 func both(t *testing.T, test func(t *testing.T, ctx context.Context, a *application)) {
 	made := func() *application {
-		a := &application{}
-		a.Shop = New(func() *ergon.Client { return a.client })
+		a := &application{Shop: New()}
 		a.Mux.Use(middleware.Trace(), a.metrics.Middleware())
 		a.Mux.Use(middleware.Reports(a.report))
 		return a

@@ -1,0 +1,332 @@
+package launch
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	ergon "ergon-client"
+	"ergon-client/ergontest"
+)
+
+const patience = 30 * time.Second
+
+var kept []byte
+
+// mux has the methods of the program that the tests launch.
+func mux() *ergon.Mux {
+	mux := ergon.NewMux()
+	ergon.Handle(mux, "pid", func(*ergon.Context, struct{}) (int, error) { return os.Getpid(), nil })
+	ergon.Handle(mux, "grow", func(_ *ergon.Context, mib int) (int, error) {
+		kept = make([]byte, mib<<20)
+		for i := 0; i < len(kept); i += 4096 {
+			kept[i] = 1
+		}
+		return os.Getpid(), nil
+	})
+	ergon.Handle(mux, "await", func(c *ergon.Context, name string) (int, error) {
+		c.Progress(1, 2, "waits")
+		_, _, err := c.Client.EventWait(c, name, 1)
+		return os.Getpid(), err
+	})
+	return mux
+}
+
+// TestMain is the program itself if the environment says so.
+func TestMain(m *testing.M) {
+	if os.Getenv("LAUNCH_TEST") != "" {
+		Main(mux())
+	}
+	os.Exit(m.Run())
+}
+
+// launched is a program that a test has started.
+type launched struct {
+	*testing.T
+	cmd    *exec.Cmd
+	lines  chan string
+	client *ergon.Client
+}
+
+func start(t *testing.T, program string, flags ...string) *launched {
+	t.Helper()
+	url := ergontest.Server(t)
+	cmd := exec.Command(program, append([]string{"--url", url}, flags...)...)
+	l := &launched{t, cmd, make(chan string, 1000), ergontest.Dial(t, url)}
+	l.cmd.Env, l.cmd.Dir = append(os.Environ(), "LAUNCH_TEST=1"), t.TempDir()
+	said, err := l.cmd.StderrPipe()
+	if err == nil {
+		err = l.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for scan := bufio.NewScanner(said); scan.Scan(); {
+			l.lines <- scan.Text()
+		}
+		close(l.lines)
+	}()
+	t.Cleanup(func() {
+		if l.cmd.ProcessState == nil {
+			l.end()
+		}
+	})
+	return l
+}
+
+// heard waits for a line with these words, and returns it.
+func (l *launched) heard(words string) string {
+	l.Helper()
+	seen, late := []string{}, time.After(patience)
+	for {
+		select {
+		case line, ok := <-l.lines:
+			if strings.Contains(line, words) {
+				return line
+			}
+			if seen = append(seen, line); !ok {
+				l.Fatalf("no line has %q: the program has ended\n%s", words, strings.Join(seen, "\n"))
+			}
+		case <-late:
+			l.Fatalf("no line has %q\n%s", words, strings.Join(seen, "\n"))
+		}
+	}
+}
+
+func (l *launched) signal(s os.Signal) { l.cmd.Process.Signal(s) }
+
+// status waits for the end.
+func (l *launched) status() int {
+	for range l.lines {
+	}
+	l.cmd.Wait()
+	return l.cmd.ProcessState.ExitCode()
+}
+
+func (l *launched) end() int {
+	l.signal(syscall.SIGTERM)
+	return l.status()
+}
+
+// run submits a task and waits for its result.
+func (l *launched) run(method string, params ...any) int {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	task, err := l.client.Submit(ctx, nil, method, params...)
+	if err != nil {
+		l.Fatal(err)
+	}
+	result, err := task.Wait(ctx)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return int(result.(int64))
+}
+
+func executable(t *testing.T) string {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestProcessesAreReplacedAfterTheirTasks(t *testing.T) {
+	l := start(t, executable(t), "--max-tasks", "2")
+	l.heard("is ready")
+	first, second := l.run("pid"), l.run("pid")
+	l.heard("leaves: it has run 2 tasks")
+	l.heard("ended: in good order")
+	third := l.run("pid")
+	if status := l.end(); status != 0 || first != second || second == third {
+		t.Errorf("status %d, processes %d, %d, %d", status, first, second, third)
+	}
+}
+
+func TestAProcessWithTooMuchMemoryIsReplaced(t *testing.T) {
+	l := start(t, executable(t), "--max-memory", "100m")
+	l.heard("is ready")
+	small, large := l.run("pid"), l.run("grow", 120)
+	l.heard("MiB of memory")
+	l.heard("ended: in good order")
+	if after := l.run("pid"); small != large || after == large {
+		t.Errorf("processes %d, %d, %d", small, large, after)
+	}
+	if status := l.end(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestAProcessThatDiesIsStartedAgain(t *testing.T) {
+	l := start(t, executable(t))
+	l.heard("is ready")
+	first := l.run("pid")
+	syscall.Kill(first, syscall.SIGKILL)
+	l.heard(fmt.Sprintf("(pid %d) ended: signal: killed", first))
+	l.heard("starts again in 100ms")
+	l.heard("is ready")
+	second := l.run("pid")
+	syscall.Kill(second, syscall.SIGTERM)
+	l.heard(fmt.Sprintf("(pid %d) ended: in good order", second))
+	l.heard("starts again in 200ms")
+	if status := l.end(); status != 0 || first == second {
+		t.Errorf("status %d, processes %d, %d", status, first, second)
+	}
+}
+
+func TestAHangUpReplacesOneAfterTheOther(t *testing.T) {
+	l := start(t, executable(t), "--processes", "2")
+	l.heard("is ready")
+	l.heard("is ready")
+	l.signal(syscall.SIGHUP)
+	wanted := []string{"all workers are replaced: SIGHUP"}
+	for _, worker := range []string{"1", "2"} {
+		for _, event := range []string{"started", "is ready", "ended: in good order"} {
+			wanted = append(wanted, "worker "+worker+" (pid %) "+event)
+		}
+	}
+	seen := []string{}
+	for range wanted {
+		words := strings.Fields(strings.SplitN(l.heard("launch: "), "launch: ", 2)[1])
+		for i, word := range words {
+			if i > 0 && words[i-1] == "(pid" && strings.HasSuffix(word, ")") {
+				words[i] = "%)"
+			}
+		}
+		seen = append(seen, strings.Join(words, " "))
+	}
+	if !reflect.DeepEqual(seen, wanted) {
+		t.Errorf("%s", strings.Join(seen, "\n"))
+	}
+	if status := l.end(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// waiting submits a task that runs until an event, and returns it once it has begun.
+func (l *launched) waiting() *ergon.Task {
+	l.Helper()
+	task, err := l.client.Submit(context.Background(), nil, "await", "go")
+	if err != nil {
+		l.Fatal(err)
+	}
+	for w := task.Watch(1); w.Next(context.Background()); {
+		if w.Event.Event == "progress" {
+			return task
+		}
+	}
+	l.Fatal("the task has ended")
+	return nil
+}
+
+func TestTheEndIsInGoodOrder(t *testing.T) {
+	l := start(t, executable(t))
+	l.heard("is ready")
+	task := l.waiting()
+	l.signal(syscall.SIGINT)
+	l.heard("stopping: interrupt")
+	l.client.EventSet(context.Background(), "go", nil)
+	if status := l.status(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if _, err := task.Wait(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheSecondSignalEndsAtOnce(t *testing.T) {
+	l := start(t, executable(t))
+	l.heard("is ready")
+	task := l.waiting()
+	l.signal(syscall.SIGTERM)
+	l.heard("stopping: terminated")
+	l.signal(syscall.SIGTERM)
+	l.heard("stopping at once")
+	if status := l.status(); status != 1 {
+		t.Errorf("status %d", status)
+	}
+	shown, err := task.Get(context.Background())
+	if err != nil || shown.(map[string]any)["state"] == "done" {
+		t.Errorf("%v, %v", shown, err)
+	}
+}
+
+func TestAnotherProgramInItsPlaceIsTaken(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	from, err := os.Open(executable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, _ := os.OpenFile(program, os.O_CREATE|os.O_WRONLY, 0o700)
+	io.Copy(to, from)
+	to.Close()
+	l := start(t, program, "--dev")
+	l.heard("is ready")
+	before := l.run("pid")
+	os.Chtimes(program, time.Unix(1, 0), time.Unix(1, 0))
+	l.heard("all workers are replaced: " + program + " has changed")
+	l.heard("ended: in good order")
+	if after := l.run("pid"); after == before {
+		t.Errorf("process %d is still there", before)
+	}
+}
+
+func TestWhatIsLookedAt(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name string) {
+		path := filepath.Join(folder, name)
+		os.MkdirAll(filepath.Dir(path), 0o700)
+		os.WriteFile(path, nil, 0o600)
+	}
+	for _, name := range []string{"a.go", "b/c.go", "go.mod", "d.txt", ".git/e.go"} {
+		write(name)
+	}
+	before := sources(folder, "")
+	if len(before) != 3 || before.changed(sources(folder, "")) != "" {
+		t.Errorf("%v", before)
+	}
+	write("f.go")
+	if file := before.changed(sources(folder, "")); filepath.Base(file) != "f.go" {
+		t.Errorf("%q", file)
+	}
+	now := sources(folder, "")
+	os.Remove(filepath.Join(folder, "a.go"))
+	if file := now.changed(sources(folder, "")); filepath.Base(file) != "a.go" {
+		t.Errorf("%q", file)
+	}
+}
+
+func TestWrongFlagsAreUsage(t *testing.T) {
+	for _, c := range []struct {
+		flags  []string
+		status int
+		words  string
+	}{
+		{[]string{"--url", "unix:///x", "--processes", "0"}, 2, "--processes is a number from 1 to 1000"},
+		{[]string{"--url", "unix:///x", "--max-memory", "much"}, 2, "such as 512m"},
+		{[]string{"--url", "unix:///x", "more"}, 2, `unexpected argument "more"`},
+		{[]string{"--url", "http://x"}, 2, "http://x is neither"},
+		{[]string{"--slot"}, 2, "not defined: -slot"},
+		{nil, 2, "no server: use --url, or set ERGON_URL"},
+		{[]string{"--help"}, 0, "-max-tasks"},
+	} {
+		cmd := exec.Command(executable(t), c.flags...)
+		cmd.Env = append(os.Environ(), "LAUNCH_TEST=1", "ERGON_URL=")
+		said, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(string(said), c.words) {
+			t.Errorf("%v: %d, %s", c.flags, status, said)
+		}
+	}
+}
