@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"time"
 
+	"ergon-client/internal/options"
 	"ergon-client/msgpack"
 )
 
@@ -94,7 +95,7 @@ func (a *Actor) Forget(name string) {
 	a.changes["forget"] = append(names, name)
 }
 
-func (a *Actor) send(change string, with With, known table, words ...any) {
+func (a *Actor) send(change string, with With, known options.Table, words ...any) {
 	wire, err := with.told(change, known)
 	if a.wrong == nil {
 		a.wrong = err
@@ -103,8 +104,8 @@ func (a *Actor) send(change string, with With, known table, words ...any) {
 	a.changes[change] = append(sent, append(words, wire))
 }
 
-var policyOptions = table{"state_max": {"state", nil}}.and(durationOf, "idle backoff backoff_max timeout window").
-	and(nil, "durable retries call_retries messages mailbox on_failure intensity supervisor pipeline")
+var policyOptions = options.Table{"state_max": {Wire: "state"}}.And(options.Duration, "idle backoff backoff_max timeout window").
+	And(nil, "durable retries call_retries messages mailbox on_failure intensity supervisor pipeline")
 
 // policies are the option actors of worker.register.
 func policies(actors map[string]ActorType) (map[string]any, error) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"ergon-client/manage"
 	"ergon-client/msgpack"
 )
 
@@ -52,6 +53,8 @@ type Options struct {
 // ErrBroken; only what does no harm when it is asked twice is asked again: Wait, Watch, Get, Explain, and Submit with a
 // key.
 type Client struct {
+	manage.Methods // Crons, Queues, Sems, Tasks, Events and their like
+
 	address *address
 	options Options
 	calls   chan struct{} // turns
@@ -147,9 +150,20 @@ func newClient(url string, o Options, isAsked bool) (*Client, error) {
 	c := &Client{address: a, options: o, calls: make(chan struct{}, o.InFlight), polls: make(chan struct{}, pollsMost),
 		done: make(chan struct{}), up: newNext(), tried: make(chan struct{})}
 	c.news = &news{address: url, options: &c.options, lines: map[string]time.Time{}}
-	c.stop, c.cancel = context.WithCancel(context.Background())
+	c.manages()
 	go c.keep(isAsked)
 	return c, nil
+}
+
+// manages completes a client.
+func (c *Client) manages() {
+	c.stop, c.cancel = context.WithCancel(context.Background())
+	call := func(ctx context.Context, again bool, method string, params ...any) (any, error) {
+		return c.request(ctx, c.calls, map[bool]func(error) bool{true: stopping, false: never}[again], method, params...)
+	}
+	c.Methods = manage.New(manage.Server{Call: call, Error: func(code string, err error) error {
+		return fail(&Error{Code: code}, "%v", err)
+	}})
 }
 
 type localAnswer = func(ctx context.Context, method string, params []any) (any, error)
@@ -158,7 +172,7 @@ type localAnswer = func(ctx context.Context, method string, params []any) (any, 
 // Package ergontest uses it.
 func Local(answer func(ctx context.Context, method string, params []any) (any, error)) *Client {
 	c := &Client{local: answer, options: Options{Log: log.Printf}, done: make(chan struct{}), up: newNext()}
-	c.stop, c.cancel = context.WithCancel(context.Background())
+	c.manages()
 	c.settle(nil, fail(ErrClosed, "this client has no server: ergontest.Server starts one"))
 	close(c.done)
 	return c

@@ -13,12 +13,12 @@ import (
 )
 
 type charge struct {
-	Customer string `msgpack:"customer"`
-	Cents    int64  `msgpack:"cents"`
+	Customer string
+	Cents    int64
 }
 
 type receipt struct {
-	Number string `msgpack:"number"`
+	Number string
 }
 
 type add struct {
@@ -58,9 +58,9 @@ func TestParametersAreConvertedBeforeTheHandler(t *testing.T) {
 			"BAD_PARAMS: charge: the parameter cents must be an integer, not a text"},
 		{"charge", []any{map[string]any{"customer": "ann"}}, "BAD_PARAMS: charge: the parameter cents is missing"},
 		{"charge", []any{"ann", int64(5)}, "BAD_PARAMS: charge has 1 parameter, not 2"},
-		{"add", []any{int64(1)}, "BAD_PARAMS: add: the parameter B is missing"},
+		{"add", []any{int64(1)}, "BAD_PARAMS: add: the parameter b is missing"},
 		{"add", []any{int64(1), int64(1), int64(1)},
-			"BAD_PARAMS: add: the list of parameters must be a list of at most 2: A, B, not a list of 3"},
+			"BAD_PARAMS: add: the list of parameters must be a list of at most 2: a, b, not a list of 3"},
 		{"hello", []any{nil}, "BAD_PARAMS: hello: the parameter must be a text, not nil"},
 		{"none", []any{}, "FAILED: no luck"},
 		{"fall", []any{}, "FAILED: panic: down"},

@@ -1,14 +1,12 @@
 package ergon
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
-	"sort"
-	"strconv"
-	"strings"
 	"time"
 
+	"ergon-client/internal/options"
 	"ergon-client/msgpack"
 )
 
@@ -46,52 +44,25 @@ import (
 // A duration is a time.Duration, or a text with its unit ("500ms", "5s", "1h30m", "7d"), never a bare number.
 type With map[string]any
 
-// option has its name in the protocol, and what the server is told of a value; nil: the value itself.
-type option struct {
-	wire string
-	told func(name string, value any) (any, error)
-}
-
-type table map[string]option
-
-var common = table{"attempt_timeout": {"timeout", durationOf}}.
-	and(deadlineOf, "deadline").
-	and(durationOf, "backoff backoff_max keep").
-	and(rateOf, "rate").
-	and(nil, "actor coalesce durable backoff_jitter keep_size limit priority retries tenant")
-
-var (
-	cronOptions = common.and(durationOf, "jitter").and(nil, "zone overlap catch_up")
-	taskOptions = common.and(durationOf, "delay").and(momentOf, "at").and(afterOf, "after after_any").
-			and(nil, "key traceparent tracestate")
-	messageOptions = taskOptions.without("actor")
-	refOptions     = messageOptions.and(turnOf, "turn")
-	remindOptions  = table{}.and(durationOf, "in every").and(momentOf, "at")
-	getOptions     = table{}.and(nil, "result history params params_text options attempts")
-)
-
-// and is the table with these, too.
-func (t table) and(told func(string, any) (any, error), names string) table {
-	more := table{}
-	for name, o := range t {
-		more[name] = o
-	}
-	for _, name := range strings.Fields(names) {
-		more[name] = option{name, told}
-	}
-	return more
-}
-
-// without is the table without one.
-func (t table) without(name string) table {
-	less := t.and(nil, "")
-	delete(less, name)
-	return less
-}
-
 func bad(format string, args ...any) *Error {
 	return fail(&Error{Code: "BAD_PARAMS"}, format, args...)
 }
+
+var common = options.Table{"attempt_timeout": {Wire: "timeout", Told: options.Duration}}.
+	And(options.Deadline, "deadline").
+	And(options.Duration, "backoff backoff_max keep").
+	And(options.Rate, "rate").
+	And(nil, "actor coalesce durable backoff_jitter keep_size limit priority retries tenant")
+
+var (
+	cronOptions = common.And(options.Duration, "jitter").And(nil, "zone overlap catch_up")
+	taskOptions = common.And(options.Duration, "delay").And(options.Moment, "at").And(afterOf, "after after_any").
+			And(nil, "key traceparent tracestate")
+	messageOptions = taskOptions.Without("actor")
+	refOptions     = messageOptions.And(turnOf, "turn")
+	remindOptions  = options.Table{}.And(options.Duration, "in every").And(options.Moment, "at")
+	getOptions     = options.Table{}.And(nil, "result history params params_text options attempts")
+)
 
 // and has these, too, which replace those of the same name.
 func (w With) and(more With) With {
@@ -105,165 +76,12 @@ func (w With) and(more With) With {
 }
 
 // told is what the server is told.
-func (w With) told(who string, known table) (map[string]any, error) {
-	wire, names := map[string]any{}, []string{}
-	for name := range w {
-		names = append(names, name)
+func (w With) told(who string, known options.Table) (map[string]any, error) {
+	wire, err := known.Wire(who, w)
+	if e := (*Error)(nil); err != nil && !errors.As(err, &e) {
+		err = bad("%v", err)
 	}
-	sort.Strings(names) // so that of many errors it is always the same
-	for _, name := range names {
-		o, ok := known[name]
-		value, err := w[name], error(nil)
-		if !ok {
-			return nil, unknown(who, name, known)
-		}
-		if value == nil {
-			continue
-		}
-		if o.told != nil {
-			if value, err = o.told(name, value); err != nil {
-				return nil, err
-			}
-		}
-		wire[o.wire] = value
-	}
-	return wire, nil
-}
-
-func unknown(who, name string, known table) error {
-	if _, ok := known["attempt_timeout"]; ok && strings.TrimPrefix(name, "answer_") == "timeout" {
-		return bad("%s has no option %q: attempt_timeout ends one attempt of the task (deadline the whole task), "+
-			"and the context the wait for the server's answer", who, name)
-	}
-	names := []string{}
-	for one := range known {
-		names = append(names, one)
-	}
-	sort.Strings(names)
-	for _, near := range []func(a, b string) bool{func(a, b string) bool { return a == b }, isNear} {
-		for _, one := range names {
-			if near(plain(name), plain(one)) {
-				return bad("%s has no option %q; did you mean %q?", who, name, one)
-			}
-		}
-	}
-	return bad("%s has no option %q; it has %s", who, name, strings.Join(names, ", "))
-}
-
-func plain(name string) string {
-	return strings.ToLower(strings.ReplaceAll(name, "_", ""))
-}
-
-// isNear: one is the beginning of the other, or at most two letters are other, missing, or too much.
-func isNear(a, b string) bool {
-	if len(a) >= 4 && len(b) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) {
-		return true
-	}
-	row := make([]int, len(b)+1) // edit distances: of a prefix of a from each prefix of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range []byte(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range []byte(b) {
-			changed := before
-			if a[i] != b[j] {
-				changed++
-			}
-			before, row[j+1] = row[j+1], min(min(row[j+1], row[j])+1, changed)
-		}
-	}
-	return row[len(b)] <= min(2, len(b)-2)
-}
-
-// ---- times ----
-
-var days = regexp.MustCompile(`^(\d+)d$`)
-
-func parseDuration(name, text string) (time.Duration, error) {
-	if parts := days.FindStringSubmatch(text); parts != nil {
-		if count, err := strconv.ParseInt(parts[1], 10, 64); err == nil && count <= 100000 {
-			return time.Duration(count) * 24 * time.Hour, nil
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, bad("%s: %q is no duration: use a time.Duration, or a text with its unit, such as \"500ms\", \"5s\" or \"7d\"",
-			name, text)
-	}
-	return d, nil
-}
-
-// durationOf is in milliseconds.
-func durationOf(name string, value any) (any, error) {
-	var d time.Duration
-	switch v := value.(type) {
-	case time.Duration:
-		d = v
-	case string:
-		var err error
-		if d, err = parseDuration(name, v); err != nil {
-			return nil, err
-		}
-	case time.Time:
-		return nil, bad("%s is a duration, not a time.Time: use time.Until(…)", name)
-	default:
-		return nil, bad("%s is a duration: use a time.Duration, such as 5*time.Second, or a text with its unit, such as \"5s\", "+
-			"not %T", name, value)
-	}
-	if d < 0 {
-		return nil, bad("%s must not be negative, as %v is", name, d)
-	}
-	return msgpack.Milliseconds(d), nil
-}
-
-// deadlineOf is durationOf, or until a moment. One that has passed is a millisecond away: 0 might be no limit.
-func deadlineOf(name string, value any) (any, error) {
-	t, ok := value.(time.Time)
-	if !ok {
-		return durationOf(name, value)
-	}
-	if left := msgpack.Milliseconds(time.Until(t)); left > 0 {
-		return left, nil
-	}
-	return int64(1), nil
-}
-
-// momentOf is in Unix milliseconds.
-func momentOf(name string, value any) (any, error) {
-	switch v := value.(type) {
-	case time.Time:
-		if v.UnixMilli() < 0 {
-			return nil, bad("%s: %v is before 1970", name, v)
-		}
-		return v.UnixMilli(), nil
-	case string:
-		return v, nil // the server knows RFC 3339, and refuses what is not
-	case time.Duration:
-		return nil, bad("%s is a moment, not a time.Duration: use delay, or a time.Time", name)
-	}
-	return nil, bad("%s is a moment: use a time.Time, or RFC 3339, not %T", name, value)
-}
-
-func rateOf(name string, value any) (any, error) {
-	from, ok := value.(With)
-	if plain, is := value.(map[string]any); is {
-		from, ok = plain, true
-	}
-	if !ok || from["per"] == nil {
-		return value, nil // for the server to judge
-	}
-	per, err := durationOf(name+".per", from["per"])
-	if err != nil {
-		return nil, err
-	}
-	told := With{}
-	for key, one := range from {
-		told[key] = one
-	}
-	told["per"] = per
-	return told, nil
+	return wire, err
 }
 
 // turnOf is the server's number of a turn.

@@ -95,6 +95,15 @@ func (c *Client) CronPut(ctx context.Context, name string, schedule any, with Wi
 	return c.Call(ctx, "cron.put", name, when, method, list(params), wire)
 }
 
+// CronRun submits a task of a cron now.
+func (c *Client) CronRun(ctx context.Context, name string) (*Task, error) {
+	said, err := c.Call(ctx, "cron.run", name)
+	if err != nil {
+		return nil, err
+	}
+	return c.submitted(said)
+}
+
 // Task is a task that was submitted before.
 func (c *Client) Task(id string) *Task {
 	return &Task{ID: id, client: c}

@@ -9,11 +9,13 @@ import (
 	"time"
 )
 
-// A struct goes as a map: the name of a field is that of its tag `msgpack:"name"`, else of its tag `json:"name"`, else its own. A
-// tag "-" leaves the field out, and ",omitempty" makes it optional, as a pointer is. A field of the type struct{} with the tag
-// `msgpack:",array"` makes an array of the struct, with the fields in their order.
+// A struct goes as a map: the key of a field is the name in its tag `msgpack:"name"`, else in its tag `json:"name"`, else its own
+// in snake case (OrderID: order_id). A tag "-" leaves the field out, and ",omitempty" makes it optional, as a pointer is. A field
+// of the type struct{} with the tag `msgpack:",array"` makes an array of the struct, with the fields in their order; one with
+// `msgpack:",open"` takes maps with other keys, too, and leaves a field as it is whose key is missing or nil.
 type form struct {
 	isArray bool
+	isOpen  bool
 	fields  []field
 	byName  map[string]int // the place among the fields
 }
@@ -57,17 +59,32 @@ func (f *form) add(t reflect.Type, before []int) {
 		switch {
 		case one.Type == reflect.TypeOf(struct{}{}) && flags == "array":
 			f.isArray = true
+		case one.Type == reflect.TypeOf(struct{}{}) && flags == "open":
+			f.isOpen = true
 		case one.Anonymous && !tagged && one.Type.Kind() == reflect.Struct:
 			f.add(one.Type, index)
 		case one.IsExported() && tag != "-":
 			if name == "" {
-				name = one.Name
+				name = snake(one.Name)
 			}
 			omit := strings.Contains(flags, "omitempty")
 			f.fields = append(f.fields, field{name: name, index: index, omitEmpty: omit,
 				optional: omit || one.Type.Kind() == reflect.Pointer})
 		}
 	}
+}
+
+// snake writes OrderID as order_id.
+func snake(name string) string {
+	isUpper := func(i int) bool { return i < len(name) && name[i] >= 'A' && name[i] <= 'Z' }
+	made := strings.Builder{}
+	for i := range []byte(name) {
+		if i > 0 && isUpper(i) && (!isUpper(i-1) || i+1 < len(name) && !isUpper(i+1)) {
+			made.WriteByte('_')
+		}
+		made.WriteByte(name[i])
+	}
+	return strings.ToLower(made.String())
 }
 
 // IsArray says whether a type is a struct that goes as an array, as one without fields does.
@@ -145,9 +162,18 @@ type decode func(value any, into reflect.Value) *Mismatch
 // Decoder converts what Reader and Copy give to a T.
 type Decoder[T any] struct{ run *decode }
 
+var made sync.Map // reflect.Type: *decode
+
 // For makes the decoder of a type, once for all values: the error says which type nothing can be converted to.
 func For[T any]() (Decoder[T], error) {
-	run, err := compiler{}.of(reflect.TypeOf((*T)(nil)).Elem())
+	t := reflect.TypeOf((*T)(nil)).Elem()
+	if known, ok := made.Load(t); ok {
+		return Decoder[T]{known.(*decode)}, nil
+	}
+	run, err := compiler{}.of(t)
+	if err == nil {
+		made.Store(t, run)
+	}
 	return Decoder[T]{run}, err
 }
 
@@ -365,7 +391,7 @@ func (c compiler) structure(t reflect.Type) (decode, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &form{known.isArray, append([]field{}, known.fields...), known.byName}
+	f := &form{known.isArray, known.isOpen, append([]field{}, known.fields...), known.byName}
 	for i := range f.fields {
 		one := &f.fields[i]
 		if one.decode, err = c.of(t.FieldByIndex(one.index).Type); err != nil {
@@ -405,13 +431,16 @@ func (f *form) fromMap(value any, into reflect.Value) *Mismatch {
 	}
 	for i := range f.fields {
 		one := &f.fields[i]
-		if part, there := given[one.name]; there {
+		if part, there := given[one.name]; there && (part != nil || !f.isOpen) {
 			if m := (*one.decode)(part, into.FieldByIndex(one.index)); m != nil {
 				return m.within(one.name)
 			}
-		} else if !one.optional {
+		} else if !one.optional && !f.isOpen {
 			return &Mismatch{one.name, "is missing"}
 		}
+	}
+	if f.isOpen {
+		return nil
 	}
 	unknown := ""
 	for name := range given {

@@ -121,11 +121,11 @@ func TestWhatDoesNotFitIsNamed(t *testing.T) {
 			t.Errorf("%v instead of %q", err, c.wanted)
 		}
 	}
-	if _, err := decoded[pair](t, []any{}); err == nil || err.Error() != "A is missing" {
+	if _, err := decoded[pair](t, []any{}); err == nil || err.Error() != "a is missing" {
 		t.Errorf("%v", err)
 	}
 	_, err := decoded[pair](t, []any{int64(1), "b", "c"})
-	if err == nil || !strings.Contains(err.Error(), "a list of at most 2: A, B") {
+	if err == nil || !strings.Contains(err.Error(), "a list of at most 2: a, b") {
 		t.Errorf("%v", err)
 	}
 }
@@ -156,5 +156,27 @@ func TestBoundsOfAReader(t *testing.T) {
 		if _, ok := err.(msgpack.Invalid); !ok {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+func TestNamesAndOpenStructs(t *testing.T) {
+	type answer struct {
+		_       struct{} `msgpack:",open"`
+		OrderID string
+		TTL     int64
+		IDs     []string `json:",omitempty"`
+		HTTPUrl string   `json:"url"`
+	}
+	back, err := decoded[answer](t, map[string]any{"order_id": "7", "ttl": nil, "later": true, "url": "x"})
+	if err != nil || back.OrderID != "7" || back.HTTPUrl != "x" {
+		t.Errorf("%+v, %v", back, err)
+	}
+	_, err = decoded[answer](t, map[string]any{"ttl": "5s"})
+	if err == nil || err.Error() != "ttl must be an integer, not a text" {
+		t.Errorf("%v", err)
+	}
+	wanted := map[string]any{"order_id": "", "ttl": int64(5), "i_ds": []any{"a"}, "url": ""}
+	if seen := copied(t, answer{TTL: 5, IDs: []string{"a"}}); !reflect.DeepEqual(seen, wanted) {
+		t.Errorf("%v", seen)
 	}
 }

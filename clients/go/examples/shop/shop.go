@@ -13,22 +13,22 @@ import (
 
 // Item is a line of an order.
 type Item struct {
-	SKU   string `msgpack:"sku"`
-	Cents int64  `msgpack:"cents"`
+	SKU   string
+	Cents int64
 }
 
 // Order is what a customer wants.
 type Order struct {
-	ID       string `msgpack:"id"`
-	Customer string `msgpack:"customer"`
-	Items    []Item `msgpack:"items"`
-	Note     string `msgpack:"note,omitempty"`
+	ID       string
+	Customer string
+	Items    []Item
+	Note     string `msgpack:",omitempty"`
 }
 
 // Receipt says what was charged.
 type Receipt struct {
-	Order string `msgpack:"order"`
-	Cents int64  `msgpack:"cents"`
+	Order string
+	Cents int64
 }
 
 // Letter goes to a customer; its fields are the parameters, as other languages have them.

@@ -93,7 +93,7 @@ func TestWhatIsWrongIsRefusedForGood(t *testing.T) {
 		failed := err.(*ergon.Error).Data.(map[string]any)
 		same(t, []any{failed["state"], failed["attempt"]}, []any{"failed", int64(1)})
 		_, err = a.client.Call(ctx, "task.call", "shop.mail", []any{"ann", 5}, map[string]any{"retries": 3})
-		same(t, err, "BAD_PARAMS: shop.mail: the parameter Text must be a text, not the integer 5")
+		same(t, err, "BAD_PARAMS: shop.mail: the parameter text must be a text, not the integer 5")
 		same(t, len(a.reported()), 1)
 		same(t, []string{a.reported()[0].Tags["method"], a.reported()[0].Tags["task"]}, []string{"shop.charge", task.ID})
 	})
