@@ -5,6 +5,7 @@
 """
 import asyncio
 import os
+import pathlib
 import sys
 
 import ergon_client
@@ -12,18 +13,17 @@ from ergon_client import aio
 
 
 async def digest(ergon, path):
-    with open(path, "rb") as f:
-        task = await ergon.submit("hash", "sha256", f.read(), "hex", retries=3)
+    data = pathlib.Path(path).read_bytes()
+    task = await ergon.submit("hash", "sha256", data, "hex", retries=3)
     async for event in task.watch():
         print(f"{task.id}: {event['event']}", file=sys.stderr)
     print(await task.wait(), path, sep="  ")
 
 
 async def main(paths):
-    async with aio.Client(os.environ["ERGON_URL"], timeout=60) as ergon:
-        async with asyncio.TaskGroup() as group:
-            for path in paths:
-                group.create_task(digest(ergon, path))
+    async with aio.Client(os.environ["ERGON_URL"], timeout=60) as ergon, asyncio.TaskGroup() as group:
+        for path in paths:
+            group.create_task(digest(ergon, path))
 
 
 try:

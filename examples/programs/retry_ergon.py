@@ -1,4 +1,5 @@
 import time
+
 from ergon_client import App, Context
 
 app = App()

@@ -57,7 +57,17 @@ def tidy(days: int) -> list[str]:
     return []
 
 
-@app.actor("counter")
+@app.task
+def bare(order: int) -> str:
+    return ""
+
+
+@app.task
+async def bare_async(context: aio.Context, order: int) -> str:
+    return ""
+
+
+@app.actor
 class Typed(Counter):
     pass
 
@@ -67,6 +77,8 @@ def registry() -> None:
     assert_type(charge.options(delay="5s", after=["t1"]).delay(1).wait(timeout=5), float)
     assert_type(tidy.call(days=3), list[str])
     assert_type(tidy(3), list[str])
+    assert_type(bare.submit(1).wait(), str)
+    bare_async.submit(1)  # error
     assert_type(app.ref("counter/1").tell("add", 1), Task)
     with immediate(app) as client, server("--store", "tasks") as url, worker(app, url, slots=2):
         assert_type(client.submit("charge", 1), Task)
@@ -113,6 +125,7 @@ def blocking() -> None:
 async def coroutines() -> None:
     assert_type(await (await write.options(key="k").submit(1)).wait(timeout=5), bytes)
     assert_type(await write.call(1), bytes)
+    assert_type(await bare_async.call(1), str)
     assert_type(await write(1), bytes)
     async with aio.Client("unix:///socket", on_refused=told) as ergon:
         task = await ergon.submit("hash", b"abc", key="k", answer_timeout=5)

@@ -4,11 +4,23 @@
 policies. See docs/clients.md of Ergon's tree.
 """
 
+from ergon_app.registry import App
+
 from . import aio
 from .actors import Actor
-from .app import App
 from .blocking import Client, Task
-from .errors import Again, Broken, Cancelled, Closed, ErgonError, Permanent, Refused, RemoteError, TimedOut, Unreachable
+from .errors import (
+           Again,
+           Broken,
+           Cancelled,
+           Closed,
+           ErgonError,
+           Permanent,
+           Refused,
+           RemoteError,
+           TimedOut,
+           Unreachable,
+)
 from .layers import Middleware, Order, Run
 from .news import ConnectionEvent
 from .threads import Context

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, Collection, Mapping, Optional, Union, Unpack
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
 from .errors import Again
 from .fitting import Fitting
@@ -45,21 +46,21 @@ class Actor:
 
     schema: int = 0
     reads: Collection[str] = ()
-    durable: Optional[str] = None
-    idle: Optional[Duration] = None
-    retries: Optional[int] = None
-    call_retries: Optional[int] = None
-    backoff: Optional[Duration] = None
-    backoff_max: Optional[Duration] = None
-    timeout: Optional[Duration] = None
-    messages: Optional[int] = None
-    mailbox: Union[None, int, str] = None
-    state_max: Union[None, int, str] = None
-    on_failure: Optional[str] = None
-    intensity: Optional[int] = None
-    window: Optional[Duration] = None
-    supervisor: Optional[str] = None
-    pipeline: Optional[bool] = None
+    durable: str | None = None
+    idle: Duration | None = None
+    retries: int | None = None
+    call_retries: int | None = None
+    backoff: Duration | None = None
+    backoff_max: Duration | None = None
+    timeout: Duration | None = None
+    messages: int | None = None
+    mailbox: None | int | str = None
+    state_max: None | int | str = None
+    on_failure: str | None = None
+    intensity: int | None = None
+    window: Duration | None = None
+    supervisor: str | None = None
+    pipeline: bool | None = None
 
     state: Any
     name: str
@@ -73,7 +74,7 @@ class Actor:
         """The state in the form of `self.schema`, made of an older one, before the method; async if the methods are."""
         return state
 
-    def sleep(self, duration: Optional[Duration] = None) -> None:
+    def sleep(self, duration: Duration | None = None) -> None:
         """The next step comes after so long; without a duration when the actor is woken."""
         self._changes["sleep"] = True if duration is None else ms_of(duration, "duration")
 
@@ -98,8 +99,8 @@ class Actor:
         """Sends a message to an actor, which may be this one, when the method returns. Options are those of submit()."""
         self._changes.setdefault("tell", []).append([to, method, list(params), told(options, CALL, "tell()")])
 
-    def remind(self, name: str, method: str, *params: Any, after: Optional[Duration] = None, at: Optional[Moment] = None,
-               every: Optional[Duration] = None) -> None:
+    def remind(self, name: str, method: str, *params: Any, after: Duration | None = None, at: Moment | None = None,
+               every: Duration | None = None) -> None:
         """Puts a reminder of this actor when the method returns, in place of the one of its name: a message that comes `after` so
         long, or `at` a time (datetime), and with `every` again and again."""
         self._changes.setdefault("remind", []).append([name, method, list(params), times_of(after, at, every)])
@@ -113,7 +114,7 @@ class Actor:
         self._changes.setdefault("task", []).append([method, list(params), told(options, CALL, "task()")])
 
 
-def times_of(after: Optional[Duration], at: Optional[Moment], every: Optional[Duration]) -> dict[str, Any]:
+def times_of(after: Duration | None, at: Moment | None, every: Duration | None) -> dict[str, Any]:
     """The options of a reminder."""
     wire: dict[str, Any] = {} if at is None else {"at": moment_of(at, "at")}
     given = {"in": (after, "after"), "every": (every, "every")}
@@ -153,7 +154,7 @@ def begin(kind: type[Actor], given: Mapping[str, Any], context: Any) -> tuple[Ac
     return turn, b""
 
 
-def finish(turn: Actor, method: str, before: bytes) -> Optional[dict[str, Any]]:
+def finish(turn: Actor, method: str, before: bytes) -> dict[str, Any] | None:
     """The changes of a turn whose method has returned; None: there are none."""
     if method in turn.reads:
         return None

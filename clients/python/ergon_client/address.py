@@ -7,7 +7,6 @@ import errno
 import os
 import socket
 import ssl
-from typing import Optional
 from urllib.parse import unquote, urlsplit
 
 READ = 1 << 18  # bytes taken from the socket at a time
@@ -17,11 +16,11 @@ PORTS = {"ergon": 7466, "ergons": 7467}
 class Address:
     """A URL, and what is needed to trust and to be trusted there."""
 
-    def __init__(self, url: str, token: Optional[str] = None, ca: Optional[str] = None, cert: Optional[str] = None,
-                 key: Optional[str] = None, server_name: Optional[str] = None) -> None:
+    def __init__(self, url: str, token: str | None = None, ca: str | None = None, cert: str | None = None,
+                 key: str | None = None, server_name: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme == "unix" and parts.path and not parts.netloc:
-            self.path: Optional[str] = unquote(parts.path)
+            self.path: str | None = unquote(parts.path)
         elif parts.scheme in PORTS and parts.hostname:
             self.path = None
             self.host = parts.hostname
@@ -30,7 +29,7 @@ class Address:
             raise ValueError(f"{url!r} is neither ergon://host[:port] nor ergons://host[:port] nor unix:///path")
         self.url = url
         self.token = token
-        self.tls: Optional[ssl.SSLContext] = None
+        self.tls: ssl.SSLContext | None = None
         if parts.scheme == "ergons":
             self.tls = tls_context(ca, cert, key)
             self.server_name = server_name or self.host
@@ -45,7 +44,7 @@ class Address:
         return reader, writer
 
 
-def tls_context(ca: Optional[str], cert: Optional[str], key: Optional[str]) -> ssl.SSLContext:
+def tls_context(ca: str | None, cert: str | None, key: str | None) -> ssl.SSLContext:
     """TLS 1.2 or later; the server's name must stand among the subjectAltNames, and a common name is none."""
     context = ssl.create_default_context(cafile=ca)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

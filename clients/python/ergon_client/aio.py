@@ -5,24 +5,54 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from typing import Any, AsyncGenerator, Callable, Collection, Coroutine, Iterable, Mapping, Optional, Union, Unpack
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Mapping,
+)
+from typing import Any, Self, Unpack
 
 from . import actors as types
+from . import sems, serving
 from .address import Address, reason_of
-from .errors import Broken, Closed, ErgonError, Refused, RemoteError, TimedOut, Unreachable, remote_error, twin
-from . import sems
+from .errors import (
+    Broken,
+    Closed,
+    ErgonError,
+    Refused,
+    RemoteError,
+    TimedOut,
+    Unreachable,
+    remote_error,
+    twin,
+)
 from .layers import Order as Single
 from .methods import PAGE, POLL, Methods, part
 from .news import Callback, News
-from .options import (CALL, CRON, MESSAGE, CronOptions, MessageOptions, TaskId, TaskOptions, id_of, ids_of, schedule_of, shown,
-                      told)
+from .options import (
+    CALL,
+    CRON,
+    MESSAGE,
+    CronOptions,
+    MessageOptions,
+    TaskId,
+    TaskOptions,
+    id_of,
+    ids_of,
+    schedule_of,
+    shown,
+    told,
+)
 from .protocol import OURS, Session, Unsent, background
 from .serving import AsyncHandler, Serving
-from .serving import Context as Context
 from .times import Duration, Moment, Until, seconds_of, wait_of
 from .work import LEAVE, Ready, Secret, Worker, registration, signals_to
 
-Order = Union[tuple[str, Iterable[Any]], tuple[str, Iterable[Any], TaskOptions], Single]
+Context = serving.Context  # of handlers that are coroutine functions
+Order = tuple[str, Iterable[Any]] | tuple[str, Iterable[Any], TaskOptions] | Single
 
 POLL_LONGEST = 45.0  # s that we wait for the server then
 POLLS = 1000  # long polls on a connection at a time; the server takes 1024
@@ -63,13 +93,13 @@ class Client(Methods):
     `watch`, `get`, `explain`, and `submit` with a `key`.
     """
 
-    def __init__(self, url: str, *, token: Optional[str] = None, ca: Optional[str] = None, cert: Optional[str] = None,
-                 key: Optional[str] = None, server_name: Optional[str] = None, timeout: Optional[Until] = None,
-                 connect_timeout: Optional[Duration] = 10.0, backoff: tuple[Duration, Duration] = (0.1, 10.0),
+    def __init__(self, url: str, *, token: str | None = None, ca: str | None = None, cert: str | None = None,
+                 key: str | None = None, server_name: str | None = None, timeout: Until | None = None,
+                 connect_timeout: Duration | None = 10.0, backoff: tuple[Duration, Duration] = (0.1, 10.0),
                  in_flight: int = 1000, message_max: int = 32 << 20,
-                 on_notification: Optional[Callable[[str, list[Any]], Any]] = None, on_connect: Optional[Callback] = None,
-                 on_disconnect: Optional[Callback] = None, on_reconnect: Optional[Callback] = None,
-                 on_refused: Optional[Callback] = None, on_drained: Optional[Callback] = None) -> None:
+                 on_notification: Callable[[str, list[Any]], Any] | None = None, on_connect: Callback | None = None,
+                 on_disconnect: Callback | None = None, on_reconnect: Callback | None = None,
+                 on_refused: Callback | None = None, on_drained: Callback | None = None) -> None:
         self._address = Address(url, token, ca, cert, key, server_name)
         wait_of(timeout)  # what is wrong with it is told now
         self._timeout, self._connect_timeout = timeout, wait_of(connect_timeout, "connect_timeout")
@@ -82,18 +112,18 @@ class Client(Methods):
         self._calls = asyncio.Semaphore(in_flight)
         self._polls = asyncio.Semaphore(POLLS)
         self._closed = False
-        self._keeper: Optional[asyncio.Task[None]] = None  # the task that connects, and what follows belongs to it
+        self._keeper: asyncio.Task[None] | None = None  # the task that connects, and what follows belongs to it
         self._up: asyncio.Future[Session]  # the future of the next session, or of the one that is up
         self._tried: asyncio.Event  # an event: the first attempt is over, or the client closed
-        self._failure: Optional[ErgonError] = None  # how that went
+        self._failure: ErgonError | None = None  # how that went
         self._asked_for = False  # connect() raises it
-        self._announced: Optional[Session] = None  # the session that on_connect or on_reconnect was called for
-        self._worker: Optional[Worker] = None  # who answers requests of the server
-        self._spent: Optional[Serving] = None  # of a worker that has ended: it hands back what still comes over its session
+        self._announced: Session | None = None  # the session that on_connect or on_reconnect was called for
+        self._worker: Worker | None = None  # who answers requests of the server
+        self._spent: Serving | None = None  # of a worker that has ended: it hands back what still comes over its session
 
     # ---- the connection ----
 
-    async def connect(self) -> Client:
+    async def connect(self) -> Self:
         """Connects now, and raises what prevents it: Unreachable, Refused. Without it the first call connects, and waits."""
         self._asked_for = True
         self._start()
@@ -135,7 +165,7 @@ class Client(Methods):
             if self._up.done():
                 await self._up.result().finish()
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> Self:
         return await self.connect()
 
     async def __aexit__(self, *_: object) -> None:
@@ -241,10 +271,10 @@ class Client(Methods):
             case _ if self._on_notification is not None:
                 self._on_notification(method, params)
 
-    async def work(self, handlers: Optional[Mapping[str, AsyncHandler]] = None, *,
-                   actors: Optional[Mapping[str, type[types.Actor]]] = None, slots: int = 1, name: Optional[str] = None,
-                   version: Optional[str] = None, share: Optional[int] = None, lease: Optional[Duration] = None,
-                   grace: Duration = 30.0, signals: bool = True, host: Optional[str] = None, secret: Secret = None,
+    async def work(self, handlers: Mapping[str, AsyncHandler] | None = None, *,
+                   actors: Mapping[str, type[types.Actor]] | None = None, slots: int = 1, name: str | None = None,
+                   version: str | None = None, share: int | None = None, lease: Duration | None = None,
+                   grace: Duration = 30.0, signals: bool = True, host: str | None = None, secret: Secret = None,
                    ready: Ready = None) -> None:
         """Offers the server methods, and runs them, until stop() is called, or SIGTERM or SIGINT comes (`signals`); each
         connection is told first what we offer. A client does so once at a time.
@@ -298,7 +328,7 @@ class Client(Methods):
 
     # ---- calls ----
 
-    async def _once(self, method: str, params: Any, turns: asyncio.Semaphore, again: Optional[Collection[str]]) -> Any:
+    async def _once(self, method: str, params: Any, turns: asyncio.Semaphore, again: Collection[str] | None) -> Any:
         """The answer, asked for again after a broken connection and after the errors of `again`, unless that is None."""
         attempt = 0
         async with turns:
@@ -320,7 +350,7 @@ class Client(Methods):
                     await asyncio.sleep(pause(attempt, *PAUSE))
                     attempt += 1
 
-    async def _within(self, timeout: Optional[Until], work: Coroutine[Any, Any, Any], what: str) -> Any:
+    async def _within(self, timeout: Until | None, work: Coroutine[Any, Any, Any], what: str) -> Any:
         limit = wait_of(self._timeout if timeout is None else timeout)
         try:
             async with asyncio.timeout(limit):
@@ -330,14 +360,14 @@ class Client(Methods):
                 raise
             raise TimedOut(what, self._news.trouble) from None
 
-    async def request(self, method: str, params: Iterable[Any] = (), *, timeout: Optional[Until] = None,
+    async def request(self, method: str, params: Iterable[Any] = (), *, timeout: Until | None = None,
                       again: bool = False) -> Any:
         """Calls a method with a list of parameters. `again` says that it does no harm to ask twice: then it is asked again
         after a broken connection, until it is answered or its time is over."""
         work = self._once(method, list(params), self._calls, STOPPING if again else None)
         return await self._within(timeout, work, method)
 
-    async def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Any:
+    async def call(self, method: str, *params: Any, timeout: Until | None = None, **options: Unpack[TaskOptions]) -> Any:
         """The result of a method. RemoteError: the server's error; Broken: it may have run; TimedOut, after `timeout`, the wait
         of this client: the server was told to cancel it; Refused: the token. Options are those of CallOptions."""
         wire = told(options, CALL, "call()")
@@ -357,7 +387,7 @@ class Client(Methods):
 
     # ---- tasks that last ----
 
-    async def submit(self, method: str, *params: Any, answer_timeout: Optional[Until] = None,
+    async def submit(self, method: str, *params: Any, answer_timeout: Until | None = None,
                      **options: Unpack[TaskOptions]) -> Task:
         """Leaves a task with the server, and returns it as a Task. Options are those of TaskOptions, such as attempt_timeout,
         retries, delay, at, after; with a `key` the submission is repeated after a broken connection, since the server then
@@ -366,8 +396,8 @@ class Client(Methods):
         answer = await self.request("task.submit", [method, list(params), wire], timeout=answer_timeout, again="key" in wire)
         return Task(self, part(answer, "id", str), answer)
 
-    async def submit_many(self, orders: Iterable[Order], *, answer_timeout: Optional[Until] = None,
-                          **options: Unpack[TaskOptions]) -> list[Union[Task, RemoteError]]:
+    async def submit_many(self, orders: Iterable[Order], *, answer_timeout: Until | None = None,
+                          **options: Unpack[TaskOptions]) -> list[Task | RemoteError]:
         """Leaves many tasks at once: each order is (method, params) or (method, params, options), with options as of submit(), or
         an Order; those given here are for all. A list with a Task or a RemoteError for each."""
         packed = [[method, list(params), *(told(own, CALL, "submit_many()") for own in rest)] for method, params, *rest in orders]
@@ -377,7 +407,7 @@ class Client(Methods):
             raise ErgonError("PROTOCOL", "the server's answer is no list")
         return [remote_error(a["error"]) if "error" in a else Task(self, part(a, "id", str), a) for a in answers]
 
-    async def cron_put(self, name: str, schedule: Duration, method: str, *params: Any, answer_timeout: Optional[Until] = None,
+    async def cron_put(self, name: str, schedule: Duration, method: str, *params: Any, answer_timeout: Until | None = None,
                        **options: Unpack[CronOptions]) -> dict[str, Any]:
         """Submits a task by calendar: `schedule` is a text such as "*/5 * * * *" or "@daily", or a timedelta. Options are those
         of CronOptions. The server's answer: {"name", "next"}."""
@@ -394,8 +424,8 @@ class Client(Methods):
         """An actor, by its name, "TYPE/KEY"."""
         return ActorRef(self, name)
 
-    async def wait(self, tasks: Union[TaskId, Iterable[TaskId]], *, any: bool = False, result: bool = True,
-                   timeout: Optional[Until] = None) -> dict[str, list[Any]]:
+    async def wait(self, tasks: TaskId | Iterable[TaskId], *, any: bool = False, result: bool = True,
+                   timeout: Until | None = None) -> dict[str, list[Any]]:
         """Waits until these tasks, or ids, have ended, or with `any` one of them: {"ended": [tasks as Task.get() shows them],
         "open": [ids]}. It waits across broken connections and restarts of the server, for any number of tasks. TimedOut after
         `timeout`."""
@@ -474,8 +504,8 @@ class Client(Methods):
 
     # ---- semaphores and events ----
 
-    async def acquire(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
-                      ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> sems.Hold:
+    async def acquire(self, name: str, *, permits: int = 1, of: int | None = None, wait: Until | None = None,
+                      ttl: Duration | None = None, grace: Duration = 10.0, durable: str | None = None) -> sems.Hold:
         """Permits of a semaphore, as a Hold, which keeps them until its release(), across broken connections and restarts.
 
         permits   how many, 1
@@ -488,9 +518,9 @@ class Client(Methods):
         RemoteError NOT_FOUND: there is no such semaphore; BAD_PARAMS: there are not so many permits."""
         return await sems.acquire(self, name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
 
-    def sem(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
-            ttl: Optional[Duration] = None, grace: Duration = 10.0,
-            durable: Optional[str] = None) -> contextlib.AbstractAsyncContextManager[sems.Hold]:
+    def sem(self, name: str, *, permits: int = 1, of: int | None = None, wait: Until | None = None,
+            ttl: Duration | None = None, grace: Duration = 10.0,
+            durable: str | None = None) -> contextlib.AbstractAsyncContextManager[sems.Hold]:
         """`async with ergon.sem("gpu", of=3) as hold:`, with the options of acquire(). If the permits are lost the block is
         cancelled, and ends with RemoteError FENCED."""
         return sems.holding(self, name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
@@ -500,13 +530,13 @@ class Client(Methods):
         seq: int = part(await self.request("event.set", [name, value]), "seq", int)
         return seq
 
-    async def event_wait(self, name: str, start: Optional[int] = None, *, timeout: Optional[Until] = None) -> tuple[int, Any]:
+    async def event_wait(self, name: str, start: int | None = None, *, timeout: Until | None = None) -> tuple[int, Any]:
         """Waits until the number of the event is `start` or more, by default the next one: (number, its value). Whoever goes on
         from number + 1 misses none. TimedOut after `timeout` seconds."""
         news: tuple[int, Any] = await self._within(timeout, self._event_wait(name, start), "event.wait")
         return news
 
-    async def _event_wait(self, name: str, start: Optional[int]) -> tuple[int, Any]:
+    async def _event_wait(self, name: str, start: int | None) -> tuple[int, Any]:
         while True:
             # First what its number is, so that none is missed while a connection is made again.
             options = {"timeout": 0} if start is None else {"timeout": POLL, "from": start}
@@ -526,13 +556,13 @@ class ActorRef:
     def __repr__(self) -> str:
         return f"<ActorRef {self.name}>"
 
-    async def call(self, method: str, *params: Any, timeout: Optional[Until] = None, **options: Unpack[MessageOptions]) -> Any:
+    async def call(self, method: str, *params: Any, timeout: Until | None = None, **options: Unpack[MessageOptions]) -> Any:
         """The result of a message, as Client.call(). One with a `key` is sent again after a broken connection."""
         wire = told(options, MESSAGE, "call()")
         order = [self.name, method, list(params), wire]
         return await self._client.request("actor.call", order, timeout=timeout, again="key" in wire)
 
-    async def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None,
+    async def tell(self, method: str, *params: Any, answer_timeout: Until | None = None,
                    **options: Unpack[MessageOptions]) -> Task:
         """Leaves a message, and returns it as a Task, as Client.submit()."""
         wire = told(options, MESSAGE, "tell()")
@@ -564,12 +594,12 @@ class ActorRef:
         """Lets it go on that is stopped, with `reset` without a state. These four answer its stage."""
         return await self._stage("actor.start", {"reset": reset})
 
-    async def stop(self, reason: Optional[str] = None) -> str:
+    async def stop(self, reason: str | None = None) -> str:
         """It runs no message until it is started."""
         return await self._stage("actor.stop", {} if reason is None else {"reason": reason})
 
-    async def remind(self, name: str, method: str, *params: Any, after: Optional[Duration] = None, at: Optional[Moment] = None,
-                     every: Optional[Duration] = None) -> Task:
+    async def remind(self, name: str, method: str, *params: Any, after: Duration | None = None, at: Moment | None = None,
+                     every: Duration | None = None) -> Task:
         """Puts a reminder, in place of the one of its name: a message that comes `after` so long, or `at` a time (datetime), and
         with `every` again and again. A Task, whose `run_now` fires it."""
         order = [self.name, name, method, list(params), types.times_of(after, at, every)]
@@ -608,7 +638,7 @@ class Task:
     def __repr__(self) -> str:
         return f"<Task {self.id}>"
 
-    async def wait(self, *, timeout: Optional[Until] = None) -> Any:
+    async def wait(self, *, timeout: Until | None = None) -> Any:
         """Its result, when it has ended, across broken connections and restarts of the server. RemoteError: it ended
         otherwise than done, or its result was too large to be kept; TimedOut: it goes on."""
         answer = await self._client.wait([self.id], timeout=timeout)
@@ -630,8 +660,8 @@ class Task:
         """Why it is where it is."""
         return await self._ask("task.explain", again=True)
 
-    async def change(self, *, priority: Optional[int] = None, delay: Optional[Duration] = None,
-                     at: Optional[Moment] = None) -> dict[str, Any]:
+    async def change(self, *, priority: int | None = None, delay: Duration | None = None,
+                     at: Moment | None = None) -> dict[str, Any]:
         """Changes its priority, or when it begins, as long as it has not: {"id", "state", "priority", "due"}."""
         wire = told({"priority": priority, "delay": delay, "at": at}, CALL, "change()")
         return await self._ask("task.change", wire)

@@ -9,8 +9,16 @@ import os
 import sys
 import threading
 import weakref
-from typing import (Any, AsyncGenerator, AsyncIterator, Callable, Concatenate, Coroutine, Iterable, Iterator, Mapping, Optional,
-                    ParamSpec, TypeVar, Union, Unpack, cast)
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 from . import actors as types
 from . import aio, sems
@@ -156,13 +164,13 @@ class Client(Blocks):
     its client after that. Callbacks (`on_notification`, `on_connect`, ...) are called on the client's own thread, and must not
     block."""
 
-    def __init__(self, url: str, *, token: Optional[str] = None, ca: Optional[str] = None, cert: Optional[str] = None,
-                 key: Optional[str] = None, server_name: Optional[str] = None, timeout: Optional[Until] = None,
-                 connect_timeout: Optional[Duration] = 10.0, backoff: tuple[Duration, Duration] = (0.1, 10.0),
+    def __init__(self, url: str, *, token: str | None = None, ca: str | None = None, cert: str | None = None,
+                 key: str | None = None, server_name: str | None = None, timeout: Until | None = None,
+                 connect_timeout: Duration | None = 10.0, backoff: tuple[Duration, Duration] = (0.1, 10.0),
                  in_flight: int = 1000, message_max: int = 32 << 20,
-                 on_notification: Optional[Callable[[str, list[Any]], Any]] = None, on_connect: Optional[Callback] = None,
-                 on_disconnect: Optional[Callback] = None, on_reconnect: Optional[Callback] = None,
-                 on_refused: Optional[Callback] = None, on_drained: Optional[Callback] = None) -> None:
+                 on_notification: Callable[[str, list[Any]], Any] | None = None, on_connect: Callback | None = None,
+                 on_disconnect: Callback | None = None, on_reconnect: Callback | None = None,
+                 on_refused: Callback | None = None, on_drained: Callback | None = None) -> None:
         engine = Engine(url, {name: value for name, value in locals().items() if name not in ("self", "url", "__class__")})
         super().__init__(engine, engine.client)
         weakref.finalize(self, engine.leave)
@@ -171,7 +179,7 @@ class Client(Blocks):
     def _client(self) -> aio.Client:
         return self._engine.client
 
-    def connect(self) -> Client:
+    def connect(self) -> Self:
         """As aio.Client.connect(); after a failure the client is closed."""
         try:
             self._engine.run(self._client.connect())
@@ -184,14 +192,14 @@ class Client(Blocks):
         """Ends the connection; calls of other threads end as Closed. Returns when it has ended, whoever closes it."""
         self._engine.close()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self.connect()
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def work(self, handlers: Optional[Mapping[str, Callable[..., Any]]] = None, *,
-             actors: Optional[Mapping[str, type[types.Actor]]] = None, **options: Unpack[WorkOptions]) -> None:
+    def work(self, handlers: Mapping[str, Callable[..., Any]] | None = None, *,
+             actors: Mapping[str, type[types.Actor]] | None = None, **options: Unpack[WorkOptions]) -> None:
         """As aio.Client.work(), with functions that block, of which `slots` run at a time on threads of their own. What is
         cancelled finds it out by Context.cancelled, or waits for Context.cancelling: no thread is ended from outside, and one
         that goes on regardless is left alone after the grace, and ends with the process. Coroutine functions, and `ready`, run on
@@ -243,12 +251,12 @@ class Client(Blocks):
     worker_list = iterates(Methods.worker_list)
     actor_list = iterates(Methods.actor_list)
 
-    def submit(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[TaskOptions]) -> Task:
+    def submit(self, method: str, *params: Any, answer_timeout: Until | None = None, **options: Unpack[TaskOptions]) -> Task:
         """As aio.Client.submit(); a Task."""
         return Task(self, self._engine.run(self._client.submit(method, *params, answer_timeout=answer_timeout, **options)))
 
-    def submit_many(self, orders: Iterable[aio.Order], *, answer_timeout: Optional[Until] = None,
-                    **options: Unpack[TaskOptions]) -> list[Union[Task, RemoteError]]:
+    def submit_many(self, orders: Iterable[aio.Order], *, answer_timeout: Until | None = None,
+                    **options: Unpack[TaskOptions]) -> list[Task | RemoteError]:
         """As aio.Client.submit_many()."""
         answers = self._engine.run(self._client.submit_many(orders, answer_timeout=answer_timeout, **options))
         return [Task(self, a) if isinstance(a, aio.Task) else a for a in answers]
@@ -269,15 +277,15 @@ class Client(Blocks):
             if not sys.is_finalizing():  # the client's thread runs no more
                 self._engine.soon(functools.partial(end, events))  # without a wait: any thread may free this, also the client's
 
-    def acquire(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
-                ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Hold:
+    def acquire(self, name: str, *, permits: int = 1, of: int | None = None, wait: Until | None = None,
+                ttl: Duration | None = None, grace: Duration = 10.0, durable: str | None = None) -> Hold:
         """As aio.Client.acquire(); a Hold."""
         work = self._client.acquire(name, permits=permits, of=of, wait=wait, ttl=ttl, grace=grace, durable=durable)
         return Hold(self, self._engine.run(work))
 
     @contextlib.contextmanager
-    def sem(self, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
-            ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Iterator[Hold]:
+    def sem(self, name: str, *, permits: int = 1, of: int | None = None, wait: Until | None = None,
+            ttl: Duration | None = None, grace: Duration = 10.0, durable: str | None = None) -> Iterator[Hold]:
         """`with ergon.sem("gpu", of=3) as hold:`, with the options of acquire(). No thread is interrupted from outside: whether
         the permits are lost is seen by `hold.lost`, `hold.losing` or `hold.check()`, and by RemoteError FENCED at the block's
         end."""
@@ -309,9 +317,9 @@ class Hold(Part):
             self.losing.set()
 
     @property
-    def lost(self) -> Optional[ErgonError]:
+    def lost(self) -> ErgonError | None:
         """None, or the error with which they were lost."""
-        lost: Optional[ErgonError] = self._twin.lost
+        lost: ErgonError | None = self._twin.lost
         return lost
 
     def check(self) -> None:
@@ -360,7 +368,7 @@ class ActorRef(Part):
     wake = blocks(aio.ActorRef.wake)
     drop = blocks(aio.ActorRef.drop)
 
-    def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Unpack[MessageOptions]) -> Task:
+    def tell(self, method: str, *params: Any, answer_timeout: Until | None = None, **options: Unpack[MessageOptions]) -> Task:
         """As aio.ActorRef.tell(); a Task."""
         return Task(self._client, self._engine.run(self._twin.tell(method, *params, answer_timeout=answer_timeout, **options)))
 
@@ -368,13 +376,13 @@ class ActorRef(Part):
         """As aio.ActorRef.watch(); a generator."""
         return self._client._each(self._twin.watch(start))
 
-    def remind(self, name: str, method: str, *params: Any, after: Optional[Duration] = None, at: Optional[Moment] = None,
-               every: Optional[Duration] = None) -> Task:
+    def remind(self, name: str, method: str, *params: Any, after: Duration | None = None, at: Moment | None = None,
+               every: Duration | None = None) -> Task:
         """As aio.ActorRef.remind(); a Task."""
         return Task(self._client, self._engine.run(self._twin.remind(name, method, *params, after=after, at=at, every=every)))
 
 
-async def following(events: AsyncIterator[dict[str, Any]]) -> Optional[dict[str, Any]]:
+async def following(events: AsyncIterator[dict[str, Any]]) -> dict[str, Any] | None:
     """The next event, or None after the last."""
     return await anext(events, None)
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Optional, TypeVar
+from typing import Any, TypeVar
 
 from .times import Until, left_of, whole_ms
 
 # Said by servers that do not tell by themselves whether an error is worth another try.
 RETRYABLE = {"BUSY", "DRAINING", "MEMORY", "STORE", "NO_WORKER"}
-NAMED = re.compile(r"([A-Z_][A-Z0-9_]*): ?(.*)", re.S)
+NAMED = re.compile(r"([A-Z_][A-Z0-9_]*): ?(.*)", re.DOTALL)
 
 
 class ErgonError(Exception):
     """`code` is a name such as "BUSY", `text` is for people, `retryable` says that the same call may well succeed later,
     `number` and `data` are what the server said beside, or None."""
 
-    def __init__(self, code: str, text: str, retryable: bool = False, number: Optional[int] = None, data: Any = None) -> None:
+    def __init__(self, code: str, text: str, retryable: bool = False, number: int | None = None, data: Any = None) -> None:
         text = str(text)  # a handler may give an exception
         super().__init__(f"{code}: {text}" if code else text)
         self.code = code
@@ -43,7 +43,7 @@ class Broken(ErgonError, ConnectionError):
 class Unreachable(ErgonError, ConnectionError):
     """There is no connection, or no trust in it: nothing was sent. `reason` says why, without the address."""
 
-    def __init__(self, why: str, reason: Optional[str] = None) -> None:
+    def __init__(self, why: str, reason: str | None = None) -> None:
         super().__init__("UNREACHABLE", why, retryable=True)
         self.reason = why if reason is None else reason
 
@@ -58,7 +58,7 @@ class Refused(ErgonError):
 class TimedOut(ErgonError, TimeoutError):
     """No answer within the time that the caller gave.  If the call was sent, the server was told to cancel it."""
 
-    def __init__(self, what: str, why: Optional[str] = None) -> None:
+    def __init__(self, what: str, why: str | None = None) -> None:
         super().__init__("TIMEOUT", f"no answer of {what} in time" + (f": no connection: {why}" if why else ""))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from typing import Any, Optional
+from typing import Any
 
 from .errors import Again, ErgonError
 
@@ -30,7 +30,7 @@ def error_value(error: BaseException) -> Any:
     """The same with its traceback, where there is one; whatever it is, there is an answer."""
     try:
         return told_value(error)
-    except Exception as odd:
+    except Exception as odd:  # noqa: BLE001  # its own text may raise what it likes
         return f"FAILED: {type(error).__name__}: the exception has no text: {type(odd).__name__}"
 
 
@@ -51,7 +51,7 @@ def traceback_of(error: BaseException) -> str:
     return text[-TRACEBACK:].decode("utf-8", "ignore")
 
 
-def cut(said: Optional[traceback.TracebackException], seen: set[int]) -> bool:
+def cut(said: traceback.TracebackException | None, seen: set[int]) -> bool:
     """Leaves our frames out, also of what caused it; are there others?"""
     if said is None or id(said) in seen:
         return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Optional, get_type_hints
+from collections.abc import Callable
+from typing import Any, get_type_hints
 
 from . import serving, threads
 from .errors import RemoteError
@@ -24,10 +25,10 @@ class Fitting:
         except NameError as error:
             raise TypeError(f"an annotation of {method} is not known: {error}; its class belongs to the module") from None
         self.result = checker(hints.get("return", Any))
-        self._context: Optional[str] = None  # the parameter that gets it
+        self._context: str | None = None  # the parameter that gets it
         self._at = -1  # its place among the others; -1: by its name
         self._checks: list[tuple[str, Check]] = []
-        self._rest: Optional[tuple[str, Check]] = None  # of `*params`
+        self._rest: tuple[str, Check] | None = None  # of `*params`
         self._least = 0
         for each in list(self.signature.parameters.values())[skip:]:
             self._add(each, hints.get(each.name, Any), context)

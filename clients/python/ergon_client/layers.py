@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
-from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 
 @dataclasses.dataclass
@@ -34,16 +35,16 @@ class Middleware:
     """Override one of these, or both, with @contextlib.contextmanager; what is raised within comes out of its `yield`. The first
     that an App uses is the outermost."""
 
-    def submit(self, order: Order) -> ContextManager[None]:
+    def submit(self, order: Order) -> contextlib.AbstractContextManager[None]:
         """Round a submission or a call."""
         return contextlib.nullcontext()
 
-    def handle(self, run: Run) -> ContextManager[None]:
+    def handle(self, run: Run) -> contextlib.AbstractContextManager[None]:
         """Round a run, with the check of its parameters; what it raises fails the run."""
         return contextlib.nullcontext()
 
 
-def entered(layers: Iterable[ContextManager[None]]) -> contextlib.ExitStack:
+def entered(layers: Iterable[contextlib.AbstractContextManager[None]]) -> contextlib.ExitStack:
     """All of them, one within the other, for `with`."""
     with contextlib.ExitStack() as stack:
         for layer in layers:

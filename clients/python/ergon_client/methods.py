@@ -3,7 +3,8 @@ Answers are maps of PROTOCOL.md; moments in them are datetimes, durations second
 
 from __future__ import annotations
 
-from typing import Any, AsyncGenerator, Iterable, Optional, TypedDict, Union, Unpack
+from collections.abc import AsyncGenerator, Iterable
+from typing import Any, TypedDict, Unpack
 
 from .errors import ErgonError
 from .options import shown
@@ -35,10 +36,10 @@ class ActorFilter(TypedDict, total=False):
 
 class EventFilter(TypedDict, total=False):
     """`after`: the `seq` of the last event that was seen, or "oldest"."""
-    after: Union[int, str]
-    event: Union[str, list[str]]
-    state: Union[str, list[str]]
-    id: Union[str, list[str]]
+    after: int | str
+    event: str | list[str]
+    state: str | list[str]
+    id: str | list[str]
     method: str
     tenant: str
     key: str
@@ -135,20 +136,20 @@ class Methods:
         """All crons."""
         return await self._list("cron.list")
 
-    async def cron_pause(self, name: str, *, tenant: Optional[str] = None) -> Found:
+    async def cron_pause(self, name: str, *, tenant: str | None = None) -> Found:
         """Stops a cron: {"name", "tenant", "paused", "next"}."""
         return await self._map("cron.pause", name, wire({}, tenant=tenant))
 
-    async def cron_resume(self, name: str, *, tenant: Optional[str] = None) -> Found:
+    async def cron_resume(self, name: str, *, tenant: str | None = None) -> Found:
         """Starts it again, at its next time."""
         return await self._map("cron.resume", name, wire({}, tenant=tenant))
 
-    async def cron_run(self, name: str, *, tenant: Optional[str] = None) -> str:
+    async def cron_run(self, name: str, *, tenant: str | None = None) -> str:
         """Submits a task of the cron now: its id, for task()."""
         id: str = part(await self.request("cron.run", [name, wire({}, tenant=tenant)]), "id", str)
         return id
 
-    async def cron_delete(self, name: str, *, tenant: Optional[str] = None) -> bool:
+    async def cron_delete(self, name: str, *, tenant: str | None = None) -> bool:
         """Was there one?"""
         return bool(await self.request("cron.delete", [name, wire({}, tenant=tenant)]))
 
@@ -156,7 +157,7 @@ class Methods:
         """All semaphores."""
         return await self._list("sem.list")
 
-    async def sem_create(self, name: str, permits: int, *, durable: Optional[str] = None) -> Found:
+    async def sem_create(self, name: str, permits: int, *, durable: str | None = None) -> Found:
         """Makes a semaphore that stays, or changes its permits."""
         return await self._map("sem.create", name, permits, wire({}, durable=durable))
 
@@ -164,15 +165,15 @@ class Methods:
         """Was there one?"""
         return bool(await self.request("sem.delete", [name]))
 
-    async def sem_explain(self, name: str, *, tenant: Optional[str] = None) -> Found:
+    async def sem_explain(self, name: str, *, tenant: str | None = None) -> Found:
         """One semaphore, or limit, with its `holders` and `waiters`."""
         return await self._map("sem.explain", name, wire({}, tenant=tenant))
 
-    async def sem_revoke(self, name: str, fence: int, *, tenant: Optional[str] = None) -> Found:
+    async def sem_revoke(self, name: str, fence: int, *, tenant: str | None = None) -> Found:
         """Takes back what a client holds."""
         return await self._map("sem.revoke", name, fence, wire({}, tenant=tenant))
 
-    def worker_list(self, method: Optional[str] = None) -> AsyncGenerator[Found, None]:
+    def worker_list(self, method: str | None = None) -> AsyncGenerator[Found, None]:
         """All workers, or those of a method."""
         return self._pages("worker.list", "workers", wire({}, method=method))
 

@@ -6,7 +6,8 @@ import asyncio
 import dataclasses
 import logging
 import time
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
 AGAIN = 30.0  # s after which a refusal for the same reason has another line
 
@@ -18,7 +19,7 @@ class ConnectionEvent:
     """`event` is "connect", "disconnect", "reconnect", "refused" or "drained"; `address` the URL; `reason` why, or None."""
     event: str
     address: str
-    reason: Optional[str] = None
+    reason: str | None = None
 
 
 Callback = Callable[[ConnectionEvent], Any]
@@ -27,8 +28,8 @@ Callback = Callable[[ConnectionEvent], Any]
 class News:
     """That of one client. All of it belongs to its event loop."""
 
-    def __init__(self, address: str, callbacks: dict[str, Optional[Callback]]) -> None:
-        self.trouble: Optional[str] = None  # why there is no connection; None: there is one, or none was tried
+    def __init__(self, address: str, callbacks: dict[str, Callback | None]) -> None:
+        self.trouble: str | None = None  # why there is no connection; None: there is one, or none was tried
         self._address, self._callbacks = address, callbacks
         self._was_up = False
         self._down = 0.0  # since when there is none
@@ -70,7 +71,7 @@ class News:
         log.warning("ergon: %s is stopping: %s", self._address, reason)
         self._call("drained", reason)
 
-    def _call(self, event: str, reason: Optional[str]) -> None:
+    def _call(self, event: str, reason: str | None) -> None:
         callback = self._callbacks.get(event)
         if callback is None:
             return

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Callable, Iterable, Mapping, Protocol, TypedDict, Union
+from typing import Any, Protocol, TypedDict
 
 from .times import Duration, Moment, Until, datetime_of, moment_of, ms_of, until_ms_of
 
@@ -16,7 +17,7 @@ class HasId(Protocol):
     def id(self) -> str: ...
 
 
-TaskId = Union[str, HasId]
+TaskId = str | HasId
 
 
 class Limit(TypedDict, total=False):
@@ -46,7 +47,7 @@ class Common(TypedDict, total=False):
     actor: str
     tenant: str
     keep: Duration
-    keep_size: Union[int, str]
+    keep_size: int | str
     durable: str
 
 
@@ -76,10 +77,10 @@ class TaskOptions(Common, total=False):
     delay: Duration
     at: Moment
     key: str
-    after: Union[TaskId, Iterable[TaskId]]
-    after_any: Union[TaskId, Iterable[TaskId]]
-    traceparent: Union[str, None]
-    tracestate: Union[str, None]
+    after: TaskId | Iterable[TaskId]
+    after_any: TaskId | Iterable[TaskId]
+    traceparent: str | None
+    tracestate: str | None
 
 
 class MessageOptions(TaskOptions, total=False):
@@ -105,7 +106,7 @@ def id_of(task: TaskId) -> str:
     return id
 
 
-def ids_of(tasks: Union[TaskId, Iterable[TaskId]]) -> list[str]:
+def ids_of(tasks: TaskId | Iterable[TaskId]) -> list[str]:
     if isinstance(tasks, str) or not isinstance(tasks, Iterable):
         return [id_of(tasks)]
     return [id_of(task) for task in tasks]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
-from typing import Any, Callable, Coroutine, Optional, TypeVar
+from typing import Any, TypeVar
 
 import msgpack  # type: ignore
 
@@ -61,7 +62,7 @@ def as_dict(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 def background(work: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
     """A task of the client's own: nobody is told if its loop ends under it, since nobody waits for it then."""
     task = asyncio.create_task(work)
-    setattr(task, "_log_destroy_pending", False)
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
     return task
 
 
@@ -78,7 +79,7 @@ class Session:
                  on_request: Callable[[Session, Any, str, Any], bool], on_end: Callable[[Session], None],
                  on_drain: Callable[[str], None]) -> None:
         self.limits: dict[str, int] = {}  # as server.hello told them
-        self.ended: Optional[str] = None  # why, once it has
+        self.ended: str | None = None  # why, once it has
         self._reader, self._writer = reader, writer
         self._writing = asyncio.Lock()  # one call after the other writes, so that little waits in memory
         self._calls: dict[int, asyncio.Future[Any]] = {}  # id: the future of its answer
@@ -86,12 +87,12 @@ class Session:
         self._message_max = message_max
         self._on_notification, self._on_request, self._on_end = on_notification, on_request, on_end
         self._on_drain, self._draining = on_drain, False
-        self._closing: Optional[str] = None  # why the server is about to close it
+        self._closing: str | None = None  # why the server is about to close it
         self._unpacker = msgpack.Unpacker(raw=False, strict_map_key=False, unicode_errors="surrogateescape",
                                           object_pairs_hook=as_dict, max_buffer_size=message_max)
         self._task = background(self._receive())
 
-    async def introduce(self, token: Optional[str]) -> None:
+    async def introduce(self, token: str | None) -> None:
         """Says how we want to be answered, and who we are.  Refused, or Unreachable. With `push` the server tells why it
         closes."""
         hello = {"errors": "map", "half_close": False, "push": True}
@@ -138,7 +139,7 @@ class Session:
             if self._last not in self._calls:
                 return self._last
 
-    async def request(self, method: str, params: Any, late: Optional[Callable[[Any], None]] = None) -> Any:
+    async def request(self, method: str, params: Any, late: Callable[[Any], None] | None = None) -> Any:
         """The result.  RemoteError, Broken, or Unsent; whoever cancels this cancels the call in the server. `late(result)` is
         called if it was done all the same."""
         number, answer = -1, asyncio.get_running_loop().create_future()
@@ -171,7 +172,7 @@ class Session:
             self._write([RESPONSE, number, error, result])
             await self._drain()
 
-    def reply(self, number: Any, error: Optional[str]) -> None:
+    def reply(self, number: Any, error: str | None) -> None:
         """Answers it at once, from within on_request, with an error or nil."""
         if self._writer.transport.get_write_buffer_size() > self._message_max:
             raise ValueError("it asks, and does not read our answers")
@@ -242,7 +243,7 @@ class Session:
                 answer.set_exception(Broken(self.ended))
         self._on_end(self)
 
-    async def over(self, most: Optional[float] = None) -> None:
+    async def over(self, most: float | None = None) -> None:
         """Returns when the connection has ended, or after so many seconds."""
         await asyncio.wait([self._task], timeout=most)
 

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import functools
 import time
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Optional
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
 
 from .errors import Broken, Closed, ErgonError, RemoteError, TimedOut
 from .protocol import Session, Unsent, background
@@ -21,7 +22,7 @@ LOST = ("FENCED", "NOT_FOUND", "DENIED")  # of a renewal: somebody else may have
 MARGIN = 1.0  # s before others may have them, at which we let go
 
 
-def ms(seconds: Optional[float]) -> Optional[int]:
+def ms(seconds: float | None) -> int | None:
     return None if seconds is None else whole_ms(seconds)
 
 
@@ -34,17 +35,17 @@ class Hold:
     time they are lost: others may have them after their grace. `fence` is a number that grows with each hold of the semaphore:
     whoever guards what the permits are for refuses smaller ones. `lost`: None, or the error with which they were lost."""
 
-    def __init__(self, client: Client, name: str, grace: float, ttl: Optional[float]) -> None:
+    def __init__(self, client: Client, name: str, grace: float, ttl: float | None) -> None:
         self._client, self._ttl = client, ttl
         self._time = grace if ttl is None else min(grace, ttl)  # s that they stay ours without a word
-        self._session: Optional[Session] = None
+        self._session: Session | None = None
         self._safe = 0.0  # until when they are ours for certain, by time.monotonic()
-        self._keeper: Optional[asyncio.Task[None]] = None
-        self._secret: Optional[str] = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._secret: str | None = None
         self.name = name
         self.fence = self.permits = 0
-        self.lost: Optional[ErgonError] = None
-        self.on_lost: Optional[Callable[[], Any]] = None  # called once, when they are
+        self.lost: ErgonError | None = None
+        self.on_lost: Callable[[], Any] | None = None  # called once, when they are
 
     def __repr__(self) -> str:
         return f"<Hold {self.name} {self.fence}>"
@@ -141,8 +142,8 @@ class Hold:
         return False
 
 
-async def acquire(client: Client, name: str, *, permits: int = 1, of: Optional[int] = None, wait: Optional[Until] = None,
-                  ttl: Optional[Duration] = None, grace: Duration = 10.0, durable: Optional[str] = None) -> Hold:
+async def acquire(client: Client, name: str, *, permits: int = 1, of: int | None = None, wait: Until | None = None,
+                  ttl: Duration | None = None, grace: Duration = 10.0, durable: str | None = None) -> Hold:
     """See aio.Client.acquire()."""
     limit, life, rest = wait_of(wait, "wait"), None if ttl is None else seconds_of(ttl, "ttl"), seconds_of(grace, "grace")
     until = None if limit is None else time.monotonic() + limit

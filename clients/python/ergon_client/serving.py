@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from typing import Any, Callable, Coroutine, Mapping, Optional
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 from .errors import Again, Broken, Cancelled, ErgonError, RemoteError
 from .failure import TEXT, error_text, error_value
@@ -27,16 +28,16 @@ class Context:
     def __init__(self, session: Session, number: Any, method: str, told: dict[str, Any]) -> None:
         left = told.get("left")
         self.method = method
-        self.task: Optional[str] = told.get("task")
+        self.task: str | None = told.get("task")
         self.attempt: int = told.get("attempt", 1)
-        self.tenant: Optional[str] = told.get("tenant")
-        self.traceparent: Optional[str] = told.get("traceparent")
-        self.tracestate: Optional[str] = told.get("tracestate")
+        self.tenant: str | None = told.get("tenant")
+        self.traceparent: str | None = told.get("traceparent")
+        self.tracestate: str | None = told.get("tracestate")
         self.turn: dict[str, Any] = told if "actor" in told else {}
-        self.cancelled: Optional[str] = None
+        self.cancelled: str | None = None
         self._until = None if left is None else time.monotonic() + left / 1000
         self._session, self._number, self._call = session, number, told.get("call", number)
-        self._work: Optional[asyncio.Future[Any]] = None  # the asyncio task of the handler, once it runs
+        self._work: asyncio.Future[Any] | None = None  # the asyncio task of the handler, once it runs
         self._answered = False
         self._calls, self._is_calling = 0, False  # of a turn, to actors
 
@@ -44,7 +45,7 @@ class Context:
         return f"<Context {self.method} {self.task or 'call'} attempt {self.attempt}>"
 
     @property
-    def left(self) -> Optional[float]:
+    def left(self) -> float | None:
         """Seconds to the deadline, or None."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
@@ -125,10 +126,10 @@ class Serving:
         self._running: dict[asyncio.Task[None], Context] = {}  # task: the context of its request, until the handler has ended
         self._closed = False
         # The session that begin() was called with, and the future of how that went.
-        self._begun: Optional[tuple[Session, asyncio.Future[None]]] = None
+        self._begun: tuple[Session, asyncio.Future[None]] | None = None
 
     @property
-    def session(self) -> Optional[Session]:
+    def session(self) -> Session | None:
         """The last one that was told."""
         return None if self._begun is None else self._begun[0]
 
@@ -222,7 +223,7 @@ class Serving:
         while others := self._others():
             await asyncio.wait(others)
 
-    async def close(self, wait: Optional[float]) -> None:
+    async def close(self, wait: float | None) -> None:
         """Cancels what still runs, and gives it so many seconds. The tasks of handlers that go on are handed back, for another
         worker, and this worker ignores what these handlers return. None: the process ends, and no callback is called."""
         self._closed = True

@@ -10,7 +10,8 @@ import inspect
 import queue
 import signal
 import threading
-from typing import Any, Callable, Coroutine, Iterator, Optional
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 from . import serving
 from .errors import Cancelled
@@ -23,7 +24,7 @@ class Context:
     def __init__(self, context: serving.Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context, self._loop = context, loop
         self.cancelling = threading.Event()
-        self._asking: Optional[concurrent.futures.Future[Any]] = None  # a call of this turn to an actor
+        self._asking: concurrent.futures.Future[Any] | None = None  # a call of this turn to an actor
         self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
         self.traceparent, self.tracestate, self.turn = context.traceparent, context.tracestate, context.turn
 
@@ -31,12 +32,12 @@ class Context:
         return repr(self._context)
 
     @property
-    def cancelled(self) -> Optional[str]:
+    def cancelled(self) -> str | None:
         """None, or why nobody waits for the result any more."""
         return self._context.cancelled
 
     @property
-    def left(self) -> Optional[float]:
+    def left(self) -> float | None:
         """Seconds to the deadline, or None."""
         return self._context.left
 
@@ -80,7 +81,7 @@ class Threads:
     def __init__(self, most: int) -> None:
         self._left = most
         self._idle = threading.Semaphore(0)
-        self._work: queue.SimpleQueue[tuple[Optional[concurrent.futures.Future[Any]], Any]] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[tuple[concurrent.futures.Future[Any] | None, Any]] = queue.SimpleQueue()
         self._begun = 0
 
     def handler(self, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
@@ -121,10 +122,10 @@ class Threads:
                 return
             try:
                 end.set_result(work())
-            except Exception as raised:
+            except Exception as raised:  # noqa: BLE001  # whatever it is fails the task
                 # A StopIteration cannot stand in a future.
                 end.set_exception(RuntimeError(repr(raised)) if isinstance(raised, StopIteration) else raised)
-            except BaseException as raised:  # sys.exit(), say: it is the handler's end, and not the thread's
+            except BaseException as raised:  # noqa: BLE001  # sys.exit(), say: it is the handler's end, and not the thread's
                 end.set_exception(RuntimeError(repr(raised)))
             self._idle.release()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import time
-from datetime import datetime, timedelta, timezone
-from typing import Any, Optional, Union
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-Duration = Union[float, timedelta, str]  # a number of seconds, or a text with its unit, such as "500ms"
-Until = Union[float, timedelta, str, datetime]  # the same, or the moment at which it is over
-Moment = Union[float, datetime, str]  # seconds since 1970, as of time.time(); or RFC 3339, such as "2031-05-01T08:00:00Z"
+Duration = float | timedelta | str  # a number of seconds, or a text with its unit, such as "500ms"
+Until = float | timedelta | str | datetime  # the same, or the moment at which it is over
+Moment = float | datetime | str  # seconds since 1970, as of time.time(); or RFC 3339, such as "2031-05-01T08:00:00Z"
 
 UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 TEXT = re.compile(r"(\d+(?:\.\d+)?) ?(d|h|m|s|ms|us|ns)")
@@ -49,7 +49,7 @@ def left_of(value: Any, name: str) -> float:
     return seconds_of(value, name)
 
 
-def wait_of(value: Any, name: str = "timeout") -> Optional[float]:
+def wait_of(value: Any, name: str = "timeout") -> float | None:
     """Seconds that a caller waits; None: without a limit."""
     return None if value is None or value == math.inf else left_of(value, name)
 
@@ -68,7 +68,7 @@ def whole_ms(seconds: float) -> int:
     return max(1, round(seconds * 1000)) if seconds > 0 else 0
 
 
-def moment_of(value: Any, name: str) -> Union[int, str]:
+def moment_of(value: Any, name: str) -> int | str:
     """A moment for the server. As everywhere in Python, a datetime without a time zone is local time."""
     if isinstance(value, datetime):
         return round(value.timestamp() * 1000)
@@ -89,6 +89,6 @@ def datetime_of(ms: Any) -> Any:
     if not isinstance(ms, int):
         return ms
     try:
-        return datetime.fromtimestamp(ms / 1000, timezone.utc)
+        return datetime.fromtimestamp(ms / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return ms

@@ -6,8 +6,18 @@ import collections.abc
 import dataclasses
 import enum
 import types
-from datetime import datetime, timedelta, timezone
-from typing import (Annotated, Any, Callable, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict)
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import msgpack  # type: ignore
 
@@ -44,7 +54,7 @@ def lowered(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, datetime):
-        return msgpack.Timestamp.from_datetime(value.astimezone(timezone.utc))
+        return msgpack.Timestamp.from_datetime(value.astimezone(UTC))
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, (set, frozenset)):
@@ -85,9 +95,9 @@ def moment(value: Any) -> Any:
             return value.to_datetime()
         if isinstance(value, str):
             at = datetime.fromisoformat(value)
-            return at if at.tzinfo else at.replace(tzinfo=timezone.utc)
+            return at if at.tzinfo else at.replace(tzinfo=UTC)
         if type(value) in (int, float):
-            return datetime.fromtimestamp(value, timezone.utc)
+            return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
         pass
     raise Misfit("datetime (a timestamp, seconds since 1970, or RFC 3339)", value)

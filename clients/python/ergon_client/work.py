@@ -7,7 +7,8 @@ import contextlib
 import re
 import signal
 import socket
-from typing import Any, Callable, Coroutine, Iterable, Iterator, Mapping, Optional, TypedDict, Union
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from typing import Any, TypedDict
 
 from .errors import Broken, ErgonError, RemoteError, twin
 from .news import log
@@ -19,27 +20,27 @@ LEAVE = 5.0  # s that handlers which are cancelled have to end
 
 
 HOST = 64  # bytes of a host's name
-Secret = Union[None, bool, str, Iterable[str]]
-Ready = Optional[Callable[[], Coroutine[Any, Any, Any]]]
+Secret = None | bool | str | Iterable[str]
+Ready = Callable[[], Coroutine[Any, Any, Any]] | None
 
 
 class WorkOptions(TypedDict, total=False):
     """Options of aio.Client.work(), which describes them."""
     slots: int
-    name: Optional[str]
-    version: Optional[str]
-    share: Optional[int]
-    lease: Optional[Duration]
+    name: str | None
+    version: str | None
+    share: int | None
+    lease: Duration | None
     grace: Duration
     signals: bool
-    host: Optional[str]
+    host: str | None
     secret: Secret
     ready: Ready
 
 
-def registration(methods: Mapping[str, Any], slots: int, name: Optional[str], version: Optional[str], share: Optional[int],
-                 lease: Optional[Duration], message: int, host: Optional[str], secret: Secret,
-                 actors: Optional[dict[str, Any]] = None) -> list[Any]:
+def registration(methods: Mapping[str, Any], slots: int, name: str | None, version: str | None, share: int | None,
+                 lease: Duration | None, message: int, host: str | None, secret: Secret,
+                 actors: dict[str, Any] | None = None) -> list[Any]:
     """The parameters of worker.register."""
     if secret is not None and not isinstance(secret, bool):
         secret = [secret] if isinstance(secret, str) else list(secret)
@@ -55,12 +56,12 @@ def registration(methods: Mapping[str, Any], slots: int, name: Optional[str], ve
 class Worker:
     """What a client works, from work() to its end."""
 
-    def __init__(self, handlers: Mapping[str, AsyncHandler], slots: int, params: list[Any], grace: Optional[float],
+    def __init__(self, handlers: Mapping[str, AsyncHandler], slots: int, params: list[Any], grace: float | None,
                  is_host_asked: bool, ready: Ready) -> None:
         self.serving = Serving(handlers, slots, self._register)
         self._params, self._grace, self._is_host_asked = params, grace, is_host_asked
         self._registered, self._ready = False, ready
-        self._readying: Optional[asyncio.Task[None]] = None
+        self._readying: asyncio.Task[None] | None = None
         # stop() was called; or what the server has against us.
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._hurry: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # stop() was called twice
@@ -89,7 +90,7 @@ class Worker:
         """What ready() raises ends the work."""
         try:
             await ready()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is ends the work
             if self._end.done():
                 log.warning("ergon: the work ends before it was ready: %s", error)
             else:

@@ -13,7 +13,8 @@ import socket
 import sys
 import threading
 import traceback
-from typing import Callable, Iterator, cast
+from collections.abc import Callable, Iterator
+from typing import cast
 
 from ergon_client import App, ErgonError, Middleware, Run
 from ergon_client.work import WorkOptions
@@ -41,7 +42,7 @@ def load(where: str) -> App:
     module, _, name = where.partition(":")
     try:
         app = getattr(importlib.import_module(module), name or "app", None)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # the app's code may raise what it likes
         if not (isinstance(error, ModuleNotFoundError) and error.name == module):
             traceback.print_exc()
         say(f"cannot load {where}: {type(error).__name__}: {error}")

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from typing import Any, Optional
+from typing import Any
 
 from .child import USAGE, say
 
@@ -62,10 +62,10 @@ class Place:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.now: Optional[Child] = None
-        self.next: Optional[Child] = None
+        self.now: Child | None = None
+        self.next: Child | None = None
         self.failures = 0  # in a row
-        self.due: Optional[float] = 0.0  # when a process is to be started
+        self.due: float | None = 0.0  # when a process is to be started
 
 
 class Parent:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any, Callable, Coroutine, Optional
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import msgpack  # type: ignore
-
+from ergon_app.registry import App
 from ergon_client import aio, blocking, serving, threads
 from ergon_client.actors import Actor, policies
-from ergon_client.app import App
 from ergon_client.errors import RemoteError, remote_error, split
 from ergon_client.failure import error_text
 from ergon_client.news import log
@@ -167,7 +167,7 @@ class Server(aio.Client):
             self._found(id)
         return listed
 
-    async def _run(self, task: dict[str, Any], turn: Optional[Callable[[], dict[str, Any]]] = None) -> dict[str, Any]:
+    async def _run(self, task: dict[str, Any], turn: Callable[[], dict[str, Any]] | None = None) -> dict[str, Any]:
         """The task when it has ended: its attempts follow each other at once."""
         retries, agains = task["options"].get("retries", 0), 0
         while task["state"] in ("queued", "running"):
@@ -175,7 +175,7 @@ class Server(aio.Client):
             self.happens(task, "started")
             try:
                 task.update(result=copied(await self._attempt(task, turn() if turn else {})), state="done", error=None)
-            except Exception as raised:
+            except Exception as raised:  # noqa: BLE001  # whatever it is fails the task
                 task["error"] = error_text(raised)
                 code, text = split(task["error"])
                 if code == "AGAIN" and agains < AGAINS:

@@ -3,7 +3,6 @@
 """Fixtures: `ergon_url`, a server for all tests of a session; `ergon_server`, one for each test, as testing.server() gives it."""
 
 import pytest
-
 from ergon_client import testing
 
 

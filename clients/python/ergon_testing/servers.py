@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from typing import Iterator, Optional
+from collections.abc import Iterator
 
+from ergon_app.registry import App
 from ergon_client import blocking
-from ergon_client.app import App
 
 from .immediate import Client, Server
 
@@ -56,7 +56,7 @@ def server(*flags: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def worker(app: App, url: Optional[str] = None, slots: int = 4) -> Iterator[App]:
+def worker(app: App, url: str | None = None, slots: int = 4) -> Iterator[App]:
     """Within this block the app works, in a thread of this process, for the server of this URL, and submits its tasks there. It
     has begun, with its crons. What prevents that is raised."""
     was, failure, begun = app.url, list[BaseException](), threading.Event()
@@ -67,7 +67,7 @@ def worker(app: App, url: Optional[str] = None, slots: int = 4) -> Iterator[App]
     def work() -> None:
         try:
             app.work(slots=slots, signals=False, ready=ready)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # the test raises it
             failure.append(error)
         begun.set()
 

@@ -104,7 +104,7 @@ class Datetime(datetime.datetime, metaclass=Kind):
 
     @classmethod
     def utcnow(cls):
-        return cls.now(datetime.timezone.utc).replace(tzinfo=None)
+        return cls.now(datetime.UTC).replace(tzinfo=None)
 
 
 def refuse_network(*_, **__):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Coroutine, Mapping, NamedTuple, Optional
+from collections.abc import Coroutine, Mapping
+from typing import Any, NamedTuple
 
 from ergon_client.actors import Actor, begin, finish, fitting
 
@@ -30,7 +31,7 @@ class Answers(NamedTuple):
         return answer(*params) if callable(answer) else answer
 
 
-def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: Optional[int] = None, name: str = "test/1",
+def turn(kind: type[Actor], state: Any, method: str, *params: Any, schema: int | None = None, name: str = "test/1",
          calls: Mapping[str, Any] = {}) -> Turn:
     """Runs one message without a server, for tests: turn(Cart, {"items": {}}, "add", "apple", 120).state. `schema` is that of the
     state; default: the class's. What the method raises is raised. `calls` has what the actors answer that the turn calls:

@@ -33,10 +33,10 @@ import tempfile
 import threading
 import time
 import warnings
-from typing import Any, Callable, Mapping, Optional, Union
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgpack
-
 from ergon_client import aio, news, threads
 
 from . import simulated
@@ -86,10 +86,10 @@ def context_here():
     return strand.context if strand else handled.get()
 
 
-def simulate(app: Union[Mapping[str, Callable[..., Any]], Callable[..., Mapping[str, Callable[..., Any]]]],
-             scenario: Union[str, "os.PathLike[str]", Mapping[str, Any]], seeds: int = 100, *, seed: int = 1,
-             outside: Optional[Callable[[], Any]] = None, workers: int = 2, slots: int = 1,
-             program: Optional[str] = None) -> None:
+def simulate(app: Mapping[str, Callable[..., Any]] | Callable[..., Mapping[str, Callable[..., Any]]],
+             scenario: str | os.PathLike[str] | Mapping[str, Any], seeds: int = 100, *, seed: int = 1,
+             outside: Callable[[], Any] | None = None, workers: int = 2, slots: int = 1,
+             program: str | None = None) -> None:
     """Runs a scenario by so many seeds. Found: one did not keep what is expected; ValueError: the scenario is wrong.
 
     app         the handlers of each worker: a map as for work(), of functions or coroutine functions; or a function that returns
@@ -131,7 +131,8 @@ class Program:
         program = program or os.environ.get("ERGON_SIM") or shutil.which("ergon-sim")
         if program is None:
             raise FileNotFoundError("ergon-sim is not installed: install it, or say by ERGON_SIM where it is")
-        self._errors = open(os.path.join(folder, "errors"), "w+", encoding="utf-8", errors="replace")
+        path = os.path.join(folder, "errors")
+        self._errors = open(path, "w+", encoding="utf-8", errors="replace")  # noqa: SIM115  # __exit__ closes it
         self._child = subprocess.Popen([program, "--remote", scenario], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        stderr=self._errors)
 
@@ -359,9 +360,9 @@ class Strand:
         try:
             if not self.dead:
                 result = self._work()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is fails the task
             raised = RuntimeError(repr(error)) if isinstance(error, StopIteration) else error
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # sys.exit(), say: it is the handler's end
             raised = RuntimeError(repr(error))
         self._ended = True
         if not self.dead and not self.end.done():
@@ -586,7 +587,7 @@ class Run:
     def _start(self, number):
         try:
             self._processes[number] = each = Process(number, self._app, self._slots)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # the run raises it
             self._fail(error)
             return
         task = self._loop.create_task(each.live())

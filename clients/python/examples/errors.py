@@ -5,7 +5,8 @@ its task. `capture` gets (exception, tags, breadcrumbs); with Sentry it is `sent
 """
 import contextlib
 import contextvars
-from typing import Any, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ergon_client import Again, Cancelled, Middleware, Order, Run
 

@@ -5,7 +5,7 @@
 import collections
 import contextlib
 import time
-from typing import Iterator
+from collections.abc import Iterator
 
 from ergon_client import Middleware, Order, Run
 

@@ -4,8 +4,7 @@
 """
 import dataclasses
 import enum
-from datetime import datetime, timedelta, timezone
-from typing import Optional
+from datetime import UTC, datetime, timedelta
 
 import ergon_client
 from ergon_client import Context
@@ -30,7 +29,7 @@ class Order:
     number: int
     lines: list[Line]
     method: Method = Method.CARD
-    until: Optional[datetime] = None
+    until: datetime | None = None
 
 
 @dataclasses.dataclass
@@ -48,10 +47,10 @@ def charge(context: Context, order: Order) -> Receipt:
     cents = sum(line.cents * line.count for line in order.lines)
     if cents <= 0:
         raise ergon_client.Permanent("there is nothing to pay")
-    return Receipt(order.number, cents, order.until or datetime(2031, 5, 1, tzinfo=timezone.utc))
+    return Receipt(order.number, cents, order.until or datetime(2031, 5, 1, tzinfo=UTC))
 
 
-@app.task()
+@app.task
 def ship(number: int, within: timedelta = timedelta(days=2)) -> str:
     return f"order {number} within {within.total_seconds():g} s"
 
@@ -69,9 +68,9 @@ def place(context: Context, order: Order) -> list[str]:
     return [ship.submit(order.number).wait(), str(receipt.cents)]
 
 
-@app.actor()
+@app.actor
 class Cart(ergon_client.Actor):
-    reads = {"total"}
+    reads = frozenset({"total"})
 
     def add(self, line: Line) -> int:
         lines = self.state.setdefault("lines", [])
@@ -83,6 +82,6 @@ class Cart(ergon_client.Actor):
 
 
 @app.cron("tidy", "@daily")
-@app.task()
+@app.task
 def tidy() -> None:
     """Every day at midnight, as long as there is a worker."""

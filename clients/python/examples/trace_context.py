@@ -6,21 +6,21 @@
 import contextlib
 import contextvars
 import secrets
-from typing import Callable, Iterator, Optional
+from collections.abc import Callable, Iterator
 
 from ergon_client import Middleware, Order, Run
 
-current: contextvars.ContextVar[Optional[str]] = contextvars.ContextVar("traceparent", default=None)
+current: contextvars.ContextVar[str | None] = contextvars.ContextVar("traceparent", default=None)
 
 
-def span_of(parent: Optional[str]) -> str:
+def span_of(parent: str | None) -> str:
     """A traceparent of W3C Trace Context: of a new span, in the parent's trace, or in a new one."""
     trace = parent.split("-")[1] if parent else secrets.token_hex(16)
     return f"00-{trace}-{secrets.token_hex(8)}-01"
 
 
 class Trace(Middleware):
-    def __init__(self, record: Callable[[str, Optional[str], str], None]) -> None:
+    def __init__(self, record: Callable[[str, str | None, str], None]) -> None:
         self._record = record
 
     @contextlib.contextmanager

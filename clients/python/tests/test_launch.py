@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import unittest
-from typing import Any, Optional
+from typing import Any
 
 from ergon_client import Client, Task, testing
 
@@ -67,7 +67,7 @@ class Launched:
                 return [found[f"{number}"] for number in range(len(wanted))]
         raise AssertionError(f"{wanted} is not said: {''.join(self.said)}")
 
-    def end(self, number: Optional[int] = signal.SIGTERM) -> int:
+    def end(self, number: int | None = signal.SIGTERM) -> int:
         if number is not None:
             self.process.send_signal(number)
         assert self.process.stderr is not None
@@ -114,7 +114,7 @@ class Launcher(unittest.TestCase):
 
     def test_processes_are_replaced_and_end_in_good_order(self) -> None:
         launched = self.launch("--processes", "2", "--slots", "2", "--name", "shop")
-        first, second = map(int, launched.until(r"process 1: (\d+) works", r"process 2: (\d+) works"))
+        first, _second = map(int, launched.until(r"process 1: (\d+) works", r"process 2: (\d+) works"))
         os.kill(first, signal.SIGKILL)
         launched.until(f"{first} has ended by SIGKILL", r"process 1: starts again in 0.1 s", r"process 1: \d+ works")
         self.assertEqual([each["name"] for each in self.ergon.request("worker.list")["workers"]], ["shop", "shop"])

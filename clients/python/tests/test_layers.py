@@ -5,15 +5,16 @@ import logging
 import os
 import sys
 import unittest
-from typing import Any, Iterator, Optional
+from collections.abc import Iterator
+from typing import Any
 
 import ergon_client
-from ergon_client import App, Context, Middleware, Order, RemoteError, Run, testing
+from ergon_client import App, Middleware, Order, RemoteError, Run, testing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
-from errors import Errors  # noqa: E402
-from metrics import Metrics  # noqa: E402
-from trace_context import Trace  # noqa: E402
+from errors import Errors
+from metrics import Metrics
+from trace_context import Trace
 
 
 def setUpModule() -> None:
@@ -147,7 +148,7 @@ class Examples(unittest.TestCase):
         self.assertEqual((captured[2][1:], len(captured)), (("place", 1, ["submit charge"]), 3))
 
     def test_trace(self) -> None:
-        spans: list[tuple[str, Optional[str], str]] = []
+        spans: list[tuple[str, str | None, str]] = []
         self.app.use(Trace(lambda own, parent, method: spans.append((own, parent, method))))
         self.run_three()
         charge, place = spans[:2]

@@ -6,16 +6,16 @@ import logging
 import os
 import sys
 import unittest
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from ergon_client import RemoteError, testing
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
-import shop  # noqa: E402
-from shop import Line, Method, Order  # noqa: E402
+import shop
+from shop import Line, Method, Order
 
-NOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 def setUpModule() -> None:

@@ -2,11 +2,20 @@
 import dataclasses
 import enum
 import unittest
-from datetime import datetime, timedelta, timezone
-from typing import Annotated, Any, Callable, Literal, Mapping, NewType, NotRequired, Optional, Sequence, TypedDict, Union
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NewType,
+    NotRequired,
+    Optional,
+    TypedDict,
+    Union,
+)
 
 import msgpack  # type: ignore
-
 from ergon_client import App, Context, RemoteError
 from ergon_client.fitting import Fitting
 from ergon_client.typed import Misfit, checker
@@ -35,12 +44,13 @@ class Place(TypedDict):
 
 
 Id = NewType("Id", int)
-NOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 SAME: list[tuple[Any, Any]] = [
     (int, 1), (float, 1.5), (str, "a"), (bytes, b"a"), (bool, True), (None, None), (Any, {"a": 1}), (object, 1), (list, [1, "a"]),
-    (Sequence[int], [1]), (dict, {1: 2}), (Optional[int], None), (int | str, "a"), (Union[str, datetime], "x"),
-    (Union[int, list[int]], [1]), (Union[float, int], 1), (Literal["a", 1], 1), (Annotated[int, "x"], 1), (Id, 1),
+    (Sequence[int], [1]), (dict, {1: 2}), (int | None, None), (int | str, "a"), (str | datetime, "x"),
+    (int | list[int], [1]), (Union[float, int], 1),  # noqa: UP007
+    (Literal["a", 1], 1), (Annotated[int, "x"], 1), (Id, 1),
     (Place, {"city": "Ulm"})]
 STRANGE: list[tuple[Any, Any, str]] = [
     (int, "1", " must be int, not str '1'"),
@@ -53,8 +63,8 @@ STRANGE: list[tuple[Any, Any, str]] = [
     (dict[str, int], {"a": "b"}, "['a'] must be int, not str 'b'"),
     (dict[str, int], {1: 2}, " key 1 must be str, not int 1"),
     (tuple[int, str], [1], " must be tuple[int, str], not list [1]"),
-    (Optional[int], "a", " must be int, not str 'a'"),
-    (Union[int, str], 1.5, " must be int or str, not float 1.5"),
+    (int | None, "a", " must be int, not str 'a'"),
+    (int | str, 1.5, " must be int or str, not float 1.5"),
     (Literal["a", 1], True, " must be one of 'a', 1, not bool True"),
     (Color, "green", " must be one of 'red', 'blue', not str 'green'"),
     (timedelta, "soon", " must be timedelta (seconds, or a text such as '5s'), not str 'soon'"),
@@ -150,11 +160,9 @@ class Functions(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, text):
                 app.task()(function)
         with self.assertRaisesRegex(TypeError, "attempt_timeout"):
-            app.task(timeout=5)  # type: ignore[call-arg]
+            app.task(timeout=5)  # type: ignore[call-overload]
         with self.assertRaisesRegex(TypeError, "no option 'delay'"):
-            app.task(delay=5)  # type: ignore[call-arg]
-        with self.assertRaisesRegex(TypeError, "parentheses"):
-            app.task(needs)  # type: ignore[arg-type]
+            app.task(delay=5)  # type: ignore[call-overload]
         app.task("a")(self.test_a_result_is_converted)
         with self.assertRaisesRegex(ValueError, "registered twice"):
             app.task("a")(self.test_a_result_is_converted)

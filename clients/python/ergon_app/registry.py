@@ -10,19 +10,38 @@ import inspect
 import os
 import threading
 import weakref
-from typing import (Any, Callable, Concatenate, Coroutine, Generic, Iterable, Iterator, Optional, ParamSpec, TypeVar, Unpack,
-                    cast, overload)
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
-from . import actors, blocking, serving, threads
-from .aio import Client as AioClient
-from .aio import Task as AioTask
-from .aio import result_of
-from .errors import ErgonError, RemoteError
-from .fitting import Fitting
-from .layers import Middleware, Order, around, submitting
-from .options import CALL, CRON, POLICY, CronOptions, Policy, TaskOptions, schedule_of, told
-from .times import Duration, Until
-from .work import WorkOptions
+from ergon_client import actors, blocking, serving, threads
+from ergon_client.aio import Client as AioClient
+from ergon_client.aio import Task as AioTask
+from ergon_client.aio import result_of
+from ergon_client.errors import ErgonError, RemoteError
+from ergon_client.fitting import Fitting
+from ergon_client.layers import Middleware, Order, around, submitting
+from ergon_client.options import (
+    CALL,
+    CRON,
+    POLICY,
+    CronOptions,
+    Policy,
+    TaskOptions,
+    schedule_of,
+    told,
+)
+from ergon_client.times import Duration, Until
+from ergon_client.work import WorkOptions
 
 P = ParamSpec("P")  # the parameters of a message
 C = ParamSpec("C")  # those of the function, which may take a Context, too
@@ -37,7 +56,7 @@ class Task(blocking.Task, Generic[R]):
 
     _fitting: Fitting
 
-    def wait(self, *, timeout: Optional[Until] = None) -> R:  # type: ignore[override]
+    def wait(self, *, timeout: Until | None = None) -> R:  # type: ignore[override]
         """As aio.Task.wait(), of the type that the function's annotation says."""
         return cast(R, self._fitting.returned(super().wait(timeout=timeout)))
 
@@ -47,7 +66,7 @@ class AsyncTask(AioTask, Generic[R]):
 
     _fitting: Fitting
 
-    async def wait(self, *, timeout: Optional[Until] = None) -> R:
+    async def wait(self, *, timeout: Until | None = None) -> R:
         """As aio.Task.wait(), of the type that the function's annotation says."""
         return cast(R, self._fitting.returned(await super().wait(timeout=timeout)))
 
@@ -102,11 +121,11 @@ class Registered(Generic[P, C, R]):
         ended = {task["id"]: task for task in answer["ended"]}
         return [cast(R, self.fitting.returned(result_of(ended[order.task.id]))) for order in orders]
 
-    def _variant(self: T, more: Any) -> T:
+    def _variant(self, more: Any) -> Self:
         told(more, CALL, "options()")  # what is wrong is refused now
         other: Any = copy.copy(self)
         other.policy = {**other.policy, **more}
-        return cast(T, other)
+        return cast(Self, other)
 
 
 class Method(Registered[P, C, R]):
@@ -188,13 +207,13 @@ class Ref(blocking.ActorRef):
 
     layers: list[Middleware]
 
-    def call(self, method: str, *params: Any, timeout: Optional[Until] = None,  # type: ignore[override]
+    def call(self, method: str, *params: Any, timeout: Until | None = None,  # type: ignore[override]
              **options: Any) -> Any:
         order = self._order(method, params, options)
         with submitting(self.layers, order):
             return super().call(order.method.partition(".")[2], *order.params, timeout=timeout, **cast(Any, order.options))
 
-    def tell(self, method: str, *params: Any, answer_timeout: Optional[Until] = None, **options: Any) -> blocking.Task:
+    def tell(self, method: str, *params: Any, answer_timeout: Until | None = None, **options: Any) -> blocking.Task:
         order = self._order(method, params, options)
         with submitting(self.layers, order):
             order.task = task = super().tell(order.method.partition(".")[2], *order.params, answer_timeout=answer_timeout,
@@ -241,24 +260,39 @@ class App:
 
     url      default: ERGON_URL, when the client is first needed. Further options are those of Client."""
 
-    def __init__(self, url: Optional[str] = None, **options: Any) -> None:
+    def __init__(self, url: str | None = None, **options: Any) -> None:
         self.url, self._options = url, options
         self.methods: dict[str, Registered[..., ..., Any]] = {}
         self.actors: dict[str, type[actors.Actor]] = {}
         self.crons: dict[str, list[Any]] = {}  # name: the parameters of cron.put
         self.layers: list[Middleware] = []
         self.immediate: Any = None  # the aio.Client of testing.immediate(), and the blocking one
-        self._client: Optional[blocking.Client] = None
+        self._client: blocking.Client | None = None
         self._process, self._gate = 0, threading.Lock()
         self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AioClient] = weakref.WeakKeyDictionary()
 
     # ---- what there is ----
 
-    def task(self, name: Optional[str] = None, **policy: Unpack[Policy]) -> Decorator:
+    @overload
+    def task(self, name: str | None = None, **policy: Unpack[Policy]) -> Decorator: ...
+
+    @overload
+    def task(self, name: Callable[Concatenate[serving.Context, P], Coroutine[Any, Any, R]]) -> AsyncMethod[P, ..., R]: ...
+
+    @overload
+    def task(self, name: Callable[P, Coroutine[Any, Any, R]]) -> AsyncMethod[P, P, R]: ...  # type: ignore[misc]
+
+    @overload
+    def task(self, name: Callable[Concatenate[threads.Context, P], R]) -> Method[P, ..., R]: ...
+
+    @overload
+    def task(self, name: Callable[P, R]) -> Method[P, P, R]: ...
+
+    def task(self, name: Any = None, **policy: Unpack[Policy]) -> Any:
         """Registers a function, or a coroutine function, under its name; `policy` are options of all its submissions. The
         parameters are checked by the annotations, and a parameter `context`, or one annotated as a Context, gets the run's."""
         if callable(name):
-            raise TypeError("write @app.task(), with parentheses")
+            return self.task()(name)
         told(policy, POLICY, "task()")
 
         def make(function: Callable[..., Any]) -> Any:
@@ -269,8 +303,17 @@ class App:
             return method
         return Decorator(make)
 
-    def actor(self, name: Optional[str] = None) -> Callable[[Kind], Kind]:
+    @overload
+    def actor(self, name: str | None = None) -> Callable[[Kind], Kind]: ...
+
+    @overload
+    def actor(self, name: Kind) -> Kind: ...
+
+    def actor(self, name: Any = None) -> Any:
         """Registers a subclass of Actor, by default under the class's name in lower case."""
+        if isinstance(name, type):
+            return self.actor()(name)
+
         def make(kind: Kind) -> Kind:
             chosen = name or kind.__name__.lower()
             self._claim(chosen)
