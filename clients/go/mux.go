@@ -28,7 +28,7 @@ type Mux struct {
 // NewMux is an empty Mux.
 func NewMux() *Mux { return &Mux{handlers: map[string]Handler{}, actors: map[string]ActorType{}} }
 
-// Submitter leaves a task with the server. For a Method.Call it waits for the result and returns no task.
+// Submitter leaves a task with the server. For Method.Call and Map it returns no task.
 type Submitter func(ctx context.Context, o Order) (*Task, error)
 
 // Middleware goes round all handlers of a Mux, methods of actors among them, and round what its methods submit; either may be
@@ -121,6 +121,24 @@ func (m *Mux) submit(ctx context.Context, o Order, s Submitter) (*Task, error) {
 	return s(ctx, o)
 }
 
+// Chain submits tasks each of which begins when the one before is done, and returns the last one.
+func (m *Mux) Chain(ctx context.Context, c *Client, orders ...Order) (last *Task, err error) {
+	for _, o := range orders {
+		if last != nil {
+			o.With = o.With.and(With{"after": last})
+		}
+		last, err = m.submit(ctx, o, func(ctx context.Context, o Order) (*Task, error) {
+			return c.Submit(ctx, o.With, o.Method, o.Params...)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return last, nil
+}
+
+const group = 1000 // tasks of Map in a request
+
 // Method is a method of a Mux with parameters P, a result R, and a policy. A P that is a struct is one parameter, a map; with the
 // tag `msgpack:",array"` of a field struct{} its fields are the parameters, in their order; struct{} is none. Package msgpack has
 // the rules.
@@ -200,9 +218,12 @@ func (t *Method[P, R]) Params(p P) []any {
 	return []any{p}
 }
 
+// Order is a task that is not submitted yet, for Mux.Chain and Client.SubmitMany.
+func (t *Method[P, R]) Order(p P) Order { return Order{t.Name, t.Params(p), t.with} }
+
 // Submit leaves a task with the server: Client.Submit.
 func (t *Method[P, R]) Submit(ctx context.Context, c *Client, p P) (*TaskOf[R], error) {
-	task, err := t.mux.submit(ctx, Order{t.Name, t.Params(p), t.with}, func(ctx context.Context, o Order) (*Task, error) {
+	task, err := t.mux.submit(ctx, t.Order(p), func(ctx context.Context, o Order) (*Task, error) {
 		return c.Submit(ctx, o.With, o.Method, o.Params...)
 	})
 	if err != nil {
@@ -214,11 +235,50 @@ func (t *Method[P, R]) Submit(ctx context.Context, c *Client, p P) (*TaskOf[R], 
 // Call returns the result: Client.CallWith.
 func (t *Method[P, R]) Call(ctx context.Context, c *Client, p P) (R, error) {
 	var result any
-	_, err := t.mux.submit(ctx, Order{t.Name, t.Params(p), t.with}, func(ctx context.Context, o Order) (_ *Task, err error) {
+	_, err := t.mux.submit(ctx, t.Order(p), func(ctx context.Context, o Order) (_ *Task, err error) {
 		result, err = c.CallWith(ctx, o.With, o.Method, o.Params...)
 		return nil, err
 	})
 	return converted(t.result, result, err)
+}
+
+// Map submits a task for each of these, in groups, and returns their results in this order when all have ended, or one error.
+func (t *Method[P, R]) Map(ctx context.Context, c *Client, all []P) ([]R, error) {
+	orders, results := make([]Order, 0, len(all)), make([]R, len(all))
+	for _, p := range all {
+		_, err := t.mux.submit(ctx, t.Order(p), func(_ context.Context, o Order) (*Task, error) {
+			orders = append(orders, o)
+			return nil, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	places := map[any]int{}
+	for i := 0; i < len(orders); i += group {
+		tasks, errs, err := c.SubmitMany(ctx, nil, orders[i:min(i+group, len(orders))]...)
+		for j := range tasks {
+			if err = errs[j]; err != nil {
+				break
+			}
+			places[tasks[j].ID] = i + j
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	ids := make([]string, 0, len(places))
+	for id := range places {
+		ids = append(ids, id.(string))
+	}
+	ended, _, err := c.Wait(ctx, false, ids)
+	for _, task := range ended {
+		result, failure := resultOf(task)
+		if results[places[task["id"]]], failure = converted(t.result, result, failure); failure != nil {
+			return nil, failure
+		}
+	}
+	return results, err
 }
 
 // Cron has Work put a cron: the schedule is that of CronPut, and more has options of crons.

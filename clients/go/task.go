@@ -136,7 +136,11 @@ func (t *Task) Wait(ctx context.Context) (any, error) {
 	if len(ended) != 1 {
 		return nil, fail(ErrProtocol, "the server's answer has no task")
 	}
-	task := ended[0]
+	return resultOf(ended[0])
+}
+
+// resultOf is the result or the error of a task that has ended.
+func resultOf(task map[string]any) (any, error) {
 	state, _ := task["state"].(string)
 	if cut, _ := task["cut"].(bool); state == "done" && !cut {
 		return task["result"], nil

@@ -34,10 +34,18 @@ type Program struct {
 	Mux    *ergon.Mux
 	Client ergon.Options // Token: default that of ERGON_TOKEN
 	Work   ergon.WorkOptions
+	Call   func(context.Context, *ergon.Client) error // of the program without --work; nil: it always works
 }
 
-// Main runs a worker of the Mux by the flags of the command line, and ends the process.
-func Main(mux *ergon.Mux) { (&Program{Mux: mux}).Main() }
+// Main runs a worker of the Mux by the flags of the command line, and ends the process. With a call the program works only if it
+// has the flag --work; without that it makes the call, and has the status 1 if it fails.
+func Main(mux *ergon.Mux, call ...func(context.Context, *ergon.Client) error) {
+	p := &Program{Mux: mux}
+	if len(call) > 0 {
+		p.Call = call[0]
+	}
+	p.Main()
+}
 
 // Main is the same with options.
 func (p *Program) Main() { os.Exit(p.run(os.Args[1:])) }
@@ -50,7 +58,7 @@ type settings struct {
 	processes, slots, maxTasks int
 	maxMemory                  size
 	grace                      time.Duration
-	dev                        bool
+	dev, work                  bool
 }
 
 // size is in bytes: 512m, 1g.
@@ -82,6 +90,7 @@ func (p *Program) parse(args []string) (*settings, error) {
 	flags.StringVar(&p.Work.Name, "name", p.Work.Name, "the name of the worker, as worker list shows it")
 	flags.StringVar(&p.Work.Version, "version", p.Work.Version, "the version of the worker")
 	flags.BoolVar(&s.dev, "dev", false, "build the program anew when a source file here changes, and replace the processes")
+	flags.BoolVar(&s.work, "work", p.Call == nil, "work, instead of what the program does otherwise")
 	err := flags.Parse(args)
 	switch {
 	case err != nil:
@@ -125,10 +134,35 @@ func (p *Program) run(args []string) int {
 		return 0
 	case err != nil:
 		return 2
+	case !s.work:
+		return p.call(s)
 	case os.Getenv(child) != "":
 		return p.work(s)
 	}
 	return newParent(s, args).run()
+}
+
+func (p *Program) dial(s *settings) (*ergon.Client, error) {
+	if p.Client.Token == "" {
+		p.Client.Token = os.Getenv("ERGON_TOKEN")
+	}
+	return ergon.New(s.url, p.Client)
+}
+
+// call ends with the first SIGINT or SIGTERM.
+func (p *Program) call(s *settings) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	client, err := p.dial(s)
+	if err == nil {
+		defer client.Close()
+		err = p.Call(ctx, client)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[0], err)
+		return 1
+	}
+	return 0
 }
 
 // ---- a process that works ----
@@ -138,10 +172,7 @@ func (p *Program) work(s *settings) int {
 	os.Unsetenv(child) // which programs that handlers start would inherit
 	parent := os.NewFile(3, "parent")
 	syscall.CloseOnExec(3)
-	if p.Client.Token == "" {
-		p.Client.Token = os.Getenv("ERGON_TOKEN")
-	}
-	client, err := ergon.New(s.url, p.Client)
+	client, err := p.dial(s)
 	if err != nil {
 		log.Printf("launch: %v", err)
 		return 1

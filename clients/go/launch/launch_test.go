@@ -3,6 +3,7 @@ package launch
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,7 +44,17 @@ func mux() *ergon.Mux {
 
 // TestMain is the program itself if the environment says so.
 func TestMain(m *testing.M) {
-	if os.Getenv("LAUNCH_TEST") != "" {
+	switch os.Getenv("LAUNCH_TEST") {
+	case "":
+	case "good":
+		Main(mux(), func(ctx context.Context, c *ergon.Client) error {
+			_, err := c.Info(ctx)
+			fmt.Println("connected:", err == nil)
+			return err
+		})
+	case "bad":
+		Main(mux(), func(context.Context, *ergon.Client) error { return errors.New("no luck") })
+	default:
 		Main(mux())
 	}
 	os.Exit(m.Run())
@@ -251,8 +262,19 @@ func TestTheSecondSignalEndsAtOnce(t *testing.T) {
 	task := l.waiting()
 	l.signal(syscall.SIGTERM)
 	l.heard("stopping: terminated")
-	l.signal(syscall.SIGTERM)
+	over := make(chan struct{})
+	go func() {
+		for again := time.NewTicker(sameSign / 4); ; {
+			select {
+			case <-again.C:
+				l.signal(syscall.SIGTERM)
+			case <-over:
+				return
+			}
+		}
+	}()
 	l.heard("stopping at once")
+	close(over)
 	if status := l.status(); status != 1 {
 		t.Errorf("status %d", status)
 	}
@@ -281,6 +303,24 @@ func TestAnotherProgramInItsPlaceIsTaken(t *testing.T) {
 	if after := l.run("pid"); after == before {
 		t.Errorf("process %d is still there", before)
 	}
+}
+
+func TestAProgramWithACallWorksIfItIsTold(t *testing.T) {
+	url := ergontest.Server(t)
+	for _, c := range []struct {
+		call   string
+		status int
+		words  string
+	}{{"good", 0, "connected: true"}, {"bad", 1, "no luck"}} {
+		cmd := exec.Command(executable(t), "--url", url)
+		cmd.Env = append(os.Environ(), "LAUNCH_TEST="+c.call)
+		said, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(string(said), c.words) {
+			t.Errorf("%s: %d, %s", c.call, status, said)
+		}
+	}
+	worker := start(t, executable(t), "--work")
+	worker.heard("is ready")
 }
 
 func TestWhatIsLookedAt(t *testing.T) {

@@ -15,6 +15,7 @@ const (
 	pauseMin = 100 * time.Millisecond // before a process that ended at once is started again
 	pauseMax = 10 * time.Second       // doubled up to this
 	atOnce   = 5 * time.Second        // a process that lived shorter has ended at once
+	sameSign = 200 * time.Millisecond // in which a signal that comes twice is one: timeout(1) sends it to us, and to our group
 )
 
 // process is one that works, or is to.
@@ -43,6 +44,7 @@ type parent struct {
 	alive  map[*process]bool // those that leave, too
 	pauses []time.Duration
 	ending bool
+	asked  time.Time // when it was to end
 	status int
 }
 
@@ -213,11 +215,15 @@ func (p *parent) renew() {
 
 // stop ends all processes: in good order, and at once if it is said again.
 func (p *parent) stop(s os.Signal) {
-	if p.ending {
+	switch {
+	case !p.ending:
+		log.Printf("launch: stopping: %v", s)
+		p.asked = time.Now()
+	case time.Since(p.asked) < sameSign:
+		return
+	default:
 		log.Printf("launch: stopping at once: %v", s)
 		p.status = 1
-	} else {
-		log.Printf("launch: stopping: %v", s)
 	}
 	for one := range p.alive {
 		if p.ending {

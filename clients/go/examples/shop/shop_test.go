@@ -132,6 +132,19 @@ func TestAnOrderIsPlacedStepByStep(t *testing.T) {
 	})
 }
 
+func TestManyOrdersAndAChain(t *testing.T) {
+	both(t, func(t *testing.T, ctx context.Context, a *application) {
+		receipts, err := a.Charge.Map(ctx, a.client, []Order{order, {ID: "8", Items: order.Items[:1]}})
+		same(t, []any{receipts, err}, []any{[]Receipt{{"7", 200}, {"8", 120}}, nil})
+		_, err = a.Charge.Map(ctx, a.client, []Order{order, {ID: "9"}})
+		same(t, err, "PERMANENT: there is nothing to pay")
+		last, err := a.Mux.Chain(ctx, a.client, a.Charge.Order(order), a.Mail.Order(Letter{To: "ann", Text: "hello"}))
+		same(t, err, nil)
+		sent, err := last.Wait(ctx)
+		same(t, []any{sent, err}, []any{true, nil})
+	})
+}
+
 func TestACartKeepsWhatIsInIt(t *testing.T) {
 	both(t, func(t *testing.T, ctx context.Context, a *application) {
 		cart := a.client.Actor("cart/42")
