@@ -161,7 +161,8 @@ async function turn(kind, state, method, params = [], { schema = kind.type.schem
     const told = { actor: name, version: 0, state: structuredClone(state), schema: state === null ? 0 : schema };
     const ask = (to, name, given) => answerOf(calls, to, name, given);
     const { result, changes, state: after } = await run(kind, told, null, ask, method, params);
-    const { state: _, ...others } = changes;
+    const others = { ...changes };
+    delete others.state;
     return { result, state: after, changes: others };
 }
 

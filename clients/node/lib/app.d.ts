@@ -26,9 +26,16 @@ export interface AppTask<P extends any[] = any[], R = any> {
     submit(...params: P): Promise<Task<R>>;
     /** Its result: a call, or a task.call if there is a policy. */
     call(...params: P): Promise<R>;
+    /** A task that is not submitted yet, for App.chain() and Client.submitMany(). */
+    order(...params: P): TaskOrder<R>;
+    /** Submits one for each member, its only parameter: their results, in order, when all have ended; or the first error. */
+    map(list: Iterable<P[0]>, options?: CallOptions): Promise<R[]>;
     /** The same task with other options: those of one submission, too, such as delay, key, after. */
     with(options: TaskOptions & CallOptions & SubmitOwn): AppTask<P, R>;
 }
+
+/** Method, parameters, options. */
+export type TaskOrder<R = any> = [string, any[], TaskOptions] & { result?: R };
 
 type TaskOf<H> = H extends (context: Context, ...params: infer P) => infer R ? AppTask<P, Awaited<R>> : never;
 
@@ -77,6 +84,8 @@ export class App {
     /** Registers several, by their names, with the same policy. */
     tasks<H extends Record<string, TaskHandler<any[], any>>>(handlers: H): { [N in keyof H]: TaskOf<H[N]> };
     tasks<H extends Record<string, TaskHandler<any[], any>>>(policy: Policy, handlers: H): { [N in keyof H]: TaskOf<H[N]> };
+    /** Submits each to run after the one before it is done; the last one. */
+    chain<R>(...orders: [...TaskOrder[], TaskOrder<R>]): Promise<Task<R>>;
     /** Registers a type of actors; the function gives the actor of a key. */
     actor<T extends Actor>(type: string, kind: { new (...told: any[]): T }): (key: string | number) => AppActor<T>;
     /** A worker of this app puts the cron when it starts. A function is registered as a task of the cron's name. */

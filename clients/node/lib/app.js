@@ -3,10 +3,11 @@
 
 const { typesOf } = require('./actors');
 const { checkerOf } = require('./checks');
-const { Client } = require('./client');
+const { Client, Task } = require('./client');
 const { ErgonError } = require('./errors');
 const { KINDS, told } = require('./options');
 
+const MANY = 1000; // orders of a request
 const AGAIN = 1000; // ms after which a cron is put again that could not be put
 const NAME = /^[a-z0-9_.-]{1,64}$/;
 const OWN = ['timeout', 'answerTimeout', 'signal']; // options of this client, not of a task
@@ -20,9 +21,11 @@ function offered(name) {
 
 /** A task of an app: its name, and the options of its submissions. app.d.ts says what it shows. */
 class AppTask {
+    #app;
     #send;
 
-    constructor(send, name, options) {
+    constructor(app, send, name, options) {
+        this.#app = app;
         this.#send = send;
         this.name = name;
         this.options = Object.freeze(options);
@@ -36,8 +39,19 @@ class AppTask {
         return this.#send({ how: 'call', method: this.name, params, options: { ...this.options } });
     }
 
+    order(...params) {
+        return [this.name, params, this.options];
+    }
+
+    async map(list, options) {
+        const tasks = await this.#send(Array.from(list, (each) => this.order(each)));
+        const { ended } = await this.#app.client.wait(tasks, options);
+        const known = new Map(ended.map((task) => [task.id, task]));
+        return tasks.map(({ id }) => Task.resultOf(known.get(id)));
+    }
+
     with(options) {
-        return new AppTask(this.#send, this.name, checked({ ...this.options, ...options }, 'with()', OWN));
+        return new AppTask(this.#app, this.#send, this.name, checked({ ...this.options, ...options }, 'with()', OWN));
     }
 }
 
@@ -83,7 +97,8 @@ class App {
         if (typeof name !== 'string' || typeof handler !== 'function')
             throw new TypeError("a task is a name and a function: app.task('charge', { retries: 3 }, async (context, …) => …)");
         if (Object.hasOwn(this.#handlers, offered(name))) throw new TypeError(`this app has a task '${name}' already`);
-        const task = new AppTask((order) => this.#send(order), name, checked(policy, 'a policy'));
+        const send = (what) => (Array.isArray(what) ? this.#sendMany(what) : this.#send(what));
+        const task = new AppTask(this, send, name, checked(policy, 'a policy'));
         this.#handlers[name] = [handler, checkerOf(name, check)];
         return task;
     }
@@ -137,6 +152,29 @@ class App {
         if (plain !== undefined) return this.#round('submit', (one) => plain(one.method, one.params, one.options))(order);
         this.#out ??= this.#round('submit', (one) => this.client[one.how](one.method, one.params, one.options));
         return this.#out(order);
+    }
+
+    /** The tasks of orders; one that is refused fails it. In one request for so many, unless there is middleware for each. */
+    async #sendMany(orders) {
+        const tasks = [];
+        if (this.#middleware.some(({ submit }) => submit !== undefined))
+            return Promise.all(orders.map(([method, params, options]) => this.#submitted(method, params, options)));
+        for (let at = 0; at < orders.length; at += MANY)
+            tasks.push(...(await this.client.submitMany(orders.slice(at, at + MANY))));
+        const refused = tasks.find((task) => task instanceof ErgonError);
+        if (refused !== undefined) throw refused;
+        return tasks;
+    }
+
+    #submitted(method, params, options, more) {
+        return this.#send({ how: 'submit', method, params, options: { ...options, ...more } });
+    }
+
+    async chain(...orders) {
+        let last;
+        for (const [method, params, options = {}] of orders)
+            last = await this.#submitted(method, params, options, last && { after: [last].concat(options.after ?? []) });
+        return last;
     }
 
     // ---- workers ----

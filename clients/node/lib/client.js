@@ -628,7 +628,11 @@ class Task {
 
     async wait(options) {
         const { ended } = await this.#client.wait([this.id], options);
-        const [task] = ended;
+        return Task.resultOf(ended[0]);
+    }
+
+    /** For the package: the result of a task that has ended, as the server shows it. */
+    static resultOf(task) {
         const state = part(task, 'state', isString);
         if (state !== 'done') throw named(task.error ?? `${state.toUpperCase()}: the task is ${state}`, { data: task });
         const cut = 'the result was larger than keep_size, and was not kept';

@@ -156,6 +156,6 @@ function told(kind, options, who, own = []) {
 }
 
 /** A cron's times: its text, or how often. */
-const scheduleOf = (value) => (isNumber(value) ? `every ${wholeOf(value, 'schedule')}ms` : value);
+const scheduleOf = (value) => (isNumber(value) || TEXT.test(value) ? `every ${wholeOf(value, 'schedule')}ms` : value);
 
 module.exports = { KINDS, check, idOf, idsOf, msOf, scheduleOf, told, waitOf, wholeOf };

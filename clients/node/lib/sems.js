@@ -196,12 +196,11 @@ async function acquire(peer, name, options = {}) {
 
 async function holding(peer, name, options, use) {
     const hold = await acquire(peer, name, options);
-    try {
-        return await use(hold);
-    } finally {
-        await hold.release();
-        if (hold.lost !== null) throw hold.lost; // whatever the other has come to
-    }
+    const [used] = await Promise.allSettled([(async () => use(hold))()]);
+    await hold.release();
+    if (hold.lost !== null) throw hold.lost; // whatever the other has come to
+    if (used.status === 'rejected') throw used.reason;
+    return used.value;
 }
 
 module.exports = { OPTIONS, acquire, holding };

@@ -62,7 +62,8 @@ class Worker {
 
     /** A server that does not know `host` yet is asked without. What the caller asked for is never left out. */
     async #ask(session, signal) {
-        const [methods, { host, ...options }] = this.#params;
+        const [methods, { ...options }] = this.#params;
+        delete options.host;
         try {
             await session.request('worker.register', this.#params, signal);
         } catch (error) {

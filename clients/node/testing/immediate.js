@@ -22,6 +22,7 @@ function copy(value) {
 }
 
 const idOf = ({ id, state }) => ({ id, state });
+const UNASKED = ['options', 'history', 'params', 'over']; // members of a task that are shown if they are asked for
 const many = (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
 const isEqual = (filter, task) =>
     ['state', 'method', 'key', 'actor'].every((name) => filter[name] === undefined || many(filter[name]).includes(task[name]));
@@ -78,10 +79,8 @@ class InProcess {
     }
 
     /** What the server shows of a task. */
-    shown({ options, history, params, over, ...task }, wanted = {}) {
-        if (wanted.history) task.history = history;
-        if (wanted.params) task.params = params;
-        return task;
+    shown(task, wanted = {}) {
+        return Object.fromEntries(Object.entries(task).filter(([name]) => wanted[name] || !UNASKED.includes(name)));
     }
 
     async submit(method, params = [], options = {}) {

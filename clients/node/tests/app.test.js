@@ -58,6 +58,30 @@ test('the policy of a task is that of its submissions', async () => {
     });
 });
 
+test('orders, chains and maps', async () => {
+    for (const middleware of [{}, { submit: (order, next) => next() }]) {
+        const app = new App({ url: place.url }).use(middleware);
+        const half = app.task('half', async (_, number) => {
+            if (number % 2) throw new Permanent(`${number} is odd`);
+            return number / 2;
+        });
+        const last = app.task('last', async () => 'the end');
+        await working(app, async () => {
+            assert.deepStrictEqual(await half.map([2, 4, 6]), [1, 2, 3]);
+            assert.deepStrictEqual(await half.map([]), []);
+            await fails('PERMANENT', half.map([2, 3]), /3 is odd/);
+            const end = await app.chain(half.order(2), half.with({ delay: 10 }).order(4), last.order());
+            assert.strictEqual(await end.wait(), 'the end');
+            await fails('AFTER', (await app.chain(half.order(1), last.order())).wait());
+            const [one, two] = await app.client.submitMany([half.order(8), ['half', [10]]]);
+            assert.deepStrictEqual([await one.wait(), await two.wait()], [4, 5]);
+        });
+    }
+    const far = new App({ url: place.url });
+    await fails('NO_METHOD', far.task('nowhere', () => 1).map([1]));
+    await far.close();
+});
+
 test('what the registry refuses says what to use', () => {
     const app = new App({ url: place.url });
     app.task('one', () => 1);

@@ -42,6 +42,8 @@ test('what immediate() has of the server', async (t) => {
     const many = await app.client.submitMany([['nested', [1]], ['none', []], ['nested', [2]]]);
     assert.deepStrictEqual(many.map((one) => one.code ?? 'task'), ['task', 'NO_METHOD', 'task']);
     assert.deepStrictEqual((await app.client.wait([many[0], many[2]])).ended.map(({ result }) => result), [1, 2]);
+    assert.deepStrictEqual(await nested.map([0, 1, 2]), [0, 1, 2]);
+    assert.strictEqual(await (await app.chain(nested.order(1), nested.order(2))).wait(), 2);
     await walker('w').call('go', [7]);
     assert.strictEqual((await walker('w').get()).state.at, 7);
     await assert.rejects(walker('w').call('ask', ['walker/w']), { code: 'DEADLOCK' });

@@ -17,6 +17,7 @@ async function main(): Promise<void> {
     const { url } = await server('--loops', '1');
     const app = new App({ url, timeout: '5s' });
     const policy = { retries: 3, check: [String, Number] };
+    const client: Client = app.client;
     const charge = app.task('charge', policy, async (context, customer: string, cents: number): Promise<Receipt> => {
         await context.progress(1, 2);
         return { id: customer, cents };
@@ -34,6 +35,12 @@ async function main(): Promise<void> {
     await charge.with({ delai: 5 }).submit('ann', 5);
     // @ts-expect-error: of one submission, not of a policy
     app.task('other', { key: 'k' }, () => 1);
+    const squares: number[] = await double.map([1, 2]);
+    const done: Task<Receipt> = await app.chain(double.order(1), charge.order('ann', squares[0]));
+    // @ts-expect-error: a parameter of another type
+    double.order('two');
+    await client.submitMany([double.order(1), charge.with({ delay: 5 }).order('ann', 2)]);
+    await done.wait();
     const cart = app.actor('cart', Cart);
     const price: number = await cart(42).call('add', ['fig', 5]);
     // @ts-expect-error: a parameter of another type
@@ -47,7 +54,6 @@ async function main(): Promise<void> {
         handle: ({ context, method }, next) => next(),
     });
     app.use(async (job, next) => next());
-    const client: Client = app.client;
     await app.work({ slots: 4, version: `${sum} ${text} ${price}` });
     for await (const { id, state } of client.tasks({ state: ['dead', 'failed'], older: '1h' })) console.log(id, state);
     // @ts-expect-error: there is no such state
