@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Protocol, TypedDict
 
-from .times import Duration, Moment, Until, datetime_of, moment_of, ms_of, until_ms_of
+from .times import TEXT, Duration, Moment, Until, datetime_of, moment_of, ms_of, until_ms_of
 
 
 class HasId(Protocol):
@@ -163,11 +163,12 @@ def unknown(name: str, known: Iterable[str], who: str) -> str:
 
 
 def schedule_of(value: Any) -> str:
-    """A cron's times: its text, or how often."""
-    if isinstance(value, (int, float, timedelta)) and not isinstance(value, bool):
+    """A cron's times: its text, or how often, as a duration."""
+    is_text = isinstance(value, str) and TEXT.fullmatch(value)
+    if is_text or isinstance(value, (int, float, timedelta)) and not isinstance(value, bool):
         return f"every {ms_of(value, 'schedule')}ms"
     if not isinstance(value, str):
-        raise TypeError(f"a schedule is a text as '*/5 * * * *', '@daily' or 'every 10m', or a timedelta, not {value!r}")
+        raise TypeError(f"a schedule is a text as '*/5 * * * *', '@daily' or '10m', or a timedelta, not {value!r}")
     return value
 
 
