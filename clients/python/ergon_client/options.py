@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Protocol, TypedDict
 
-from .times import TEXT, Duration, Moment, Until, datetime_of, moment_of, ms_of, until_ms_of
+from .times import (
+    TEXT,
+    Duration,
+    Moment,
+    Until,
+    datetime_of,
+    moment_of,
+    ms_of,
+    until_ms_of,
+)
 
 
 class HasId(Protocol):
