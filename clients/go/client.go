@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"ergon-client/internal/dial"
+	"ergon-client/internal/rpc"
 	"ergon-client/manage"
 	"ergon-client/msgpack"
 )
@@ -55,7 +57,7 @@ type Options struct {
 type Client struct {
 	manage.Methods // Crons, Queues, Sems, Tasks, Events and their like
 
-	address *address
+	address *dial.Address
 	options Options
 	calls   chan struct{} // turns
 	polls   chan struct{}
@@ -132,7 +134,7 @@ func New(url string, o Options) (*Client, error) {
 
 // newClient: isAsked: its caller is told how the first attempt to connect went.
 func newClient(url string, o Options, isAsked bool) (*Client, error) {
-	a, err := newAddress(url, &o)
+	a, err := dial.New(url, dial.Files{CA: o.CA, Cert: o.Cert, Key: o.Key, ServerName: o.ServerName})
 	if err != nil {
 		return nil, err
 	}
@@ -230,11 +232,11 @@ func (c *Client) keep(isAsked bool) {
 			attempt = 0
 			c.settle(s, nil)
 			select {
-			case <-s.over:
+			case <-s.Over:
 			case <-c.stop.Done():
-				s.finish()
+				s.Finish()
 			}
-			c.news.disconnected(s.why, s.why == closedByUs)
+			c.news.disconnected(s.Why, s.Why == rpc.ClosedByUs)
 			c.renew()
 		} else if errors.Is(err, ErrRefused) {
 			c.settle(nil, err)
@@ -252,7 +254,7 @@ func (c *Client) connect() (s *session, isReturned bool, err error) {
 	s, err = open(ctx, c.address, &c.options, c.asked, c.told, c.news.drained)
 	if w := c.working(); err == nil && w != nil {
 		err = w.serving.start(ctx, s, nil)
-		if errors.Is(err, ErrBroken) || err == errUnsent || err != nil && ctx.Err() != nil {
+		if errors.Is(err, ErrBroken) || err == rpc.ErrUnsent || err != nil && ctx.Err() != nil {
 			err = s.unreachable(ctx, c.address, err)
 		}
 		isReturned = err != nil && w.over.Load()
@@ -300,7 +302,7 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 		if errors.Is(err, ErrBroken) && c.stop.Err() != nil {
 			return fail(ErrClosed, "the client is closed")
 		}
-		if err != errUnsent {
+		if err != rpc.ErrUnsent {
 			return err
 		}
 		select {
@@ -327,7 +329,7 @@ func (c *Client) request(ctx context.Context, turns chan struct{}, again func(er
 	}
 	for attempt := 0; ; attempt++ {
 		err = c.with(ctx, func(s *session) error {
-			result, err = s.request(ctx, method, params)
+			result, err = s.Request(ctx, method, params)
 			return err
 		})
 		if err == nil || !again(err) {
@@ -365,7 +367,7 @@ func (c *Client) CallAgain(ctx context.Context, method string, params ...any) (a
 // Notify calls a method and wants no answer: whether it arrives is not known.
 func (c *Client) Notify(ctx context.Context, method string, params ...any) error {
 	return c.with(ctx, func(s *session) error {
-		return s.send(ctx, []any{messageNotification, method, list(params)})
+		return s.Send(ctx, []any{rpc.Notification, method, list(params)})
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+
+	"ergon-client/internal/rpc"
 )
 
 // Handler runs a method. What it returns is the answer; an *Error is a failure of its code, another error and a panic one of
@@ -69,7 +71,7 @@ func (c *Context) Cancelled() string {
 	switch {
 	case c.why != "":
 		return c.why
-	case c.session.base.Err() != nil:
+	case c.session.Base.Err() != nil:
 		return "lost"
 	case c.Err() == context.DeadlineExceeded:
 		return "deadline"
@@ -107,8 +109,8 @@ func (c *Context) callActor(to, method string, params []any, options map[string]
 		}
 		options["key"] = fmt.Sprintf("%s/%d", of, c.calls)
 	}
-	result, err := c.session.request(c, "actor.call", []any{to, method, params, options})
-	if err == errUnsent {
+	result, err := c.session.Request(c, "actor.call", []any{to, method, params, options})
+	if err == rpc.ErrUnsent {
 		err = fail(ErrBroken, "the connection of the turn has ended")
 	}
 	return result, err
@@ -118,8 +120,8 @@ func (c *Context) tell(method string, params ...any) error {
 	if c.session == nil {
 		return nil // of ActorType.Turn
 	}
-	err := c.session.send(c, []any{messageNotification, method, append([]any{c.call}, params...)})
-	if err == errUnsent || c.Err() != nil {
+	err := c.session.Send(c, []any{rpc.Notification, method, append([]any{c.call}, params...)})
+	if err == rpc.ErrUnsent || c.Err() != nil {
 		return nil // nobody waits for it
 	}
 	return err

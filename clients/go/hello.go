@@ -4,63 +4,95 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"time"
+	"sync"
+	"sync/atomic"
+
+	"ergon-client/internal/dial"
+	"ergon-client/internal/rpc"
 )
 
 // drainingNumber is that of the server's own DRAINING.
 const drainingNumber = 9
 
+// session is a connection of a client.
+type session struct {
+	*rpc.Session
+	notified  func(s *session, method string, params []any)
+	drained   func(reason string) // called once, if the server tells that it is stopping
+	draining  atomic.Bool
+	begun     sync.Once // the server has been told what we serve
+	beginning error     // how that went
+}
+
+// broken is an error of a session.
+func broken(isBroken bool, format string, args ...any) error {
+	return fail(map[bool]*Error{true: ErrBroken, false: ErrTooLarge}[isBroken], format, args...)
+}
+
+// open connects, says how we want to be answered, and who we are: ErrUnreachable, ErrRefused, or the context's error.
+func open(ctx context.Context, a *dial.Address, o *Options, asked asker, told func(*session, string, []any),
+	drained func(string)) (*session, error) {
+	conn, err := a.Dial(ctx)
+	if err != nil {
+		return nil, fail(ErrUnreachable, "%s: %v", a.URL, err)
+	}
+	s := &session{notified: told, drained: drained}
+	s.Session = rpc.New(conn, rpc.Peer{MessageMax: o.MessageMax, Notified: s.hear, Failure: s.failure, Error: broken,
+		Asked: func(id any, method string, params any) error { return asked(s, id, method, params) }})
+	s.Begin()
+	if err = s.introduce(ctx, o.Token); err == nil {
+		return s, nil
+	}
+	if errors.Is(err, ErrBroken) || errors.Is(err, rpc.ErrUnsent) || ctx.Err() != nil {
+		err = s.unreachable(ctx, a, err)
+	}
+	s.End(rpc.ClosedByUs)
+	return nil, err
+}
+
 // introduce says how we want to be answered, and who we are.
 func (s *session) introduce(ctx context.Context, token string) error {
 	hello := map[string]any{"errors": "map", "half_close": false, "push": true} // so it tells why it closes
-	told := make(chan answer, 1)
+	var result any
+	var failed error
+	told := make(chan struct{})
 	go func() {
-		result, err := s.request(ctx, "server.hello", []any{hello})
-		told <- answer{result, err}
+		result, failed = s.Request(ctx, "server.hello", []any{hello})
+		close(told)
 	}()
 	if token != "" {
-		_, err := s.request(ctx, "server.auth", []any{token})
+		_, err := s.Request(ctx, "server.auth", []any{token})
 		if e := (*Error)(nil); errors.As(err, &e) && !errors.Is(err, ErrBroken) {
 			return fail(ErrRefused, "the server refused the token: %v", err)
 		} else if err != nil {
 			return err
 		}
 	}
-	said := <-told
-	if e := (*Error)(nil); errors.As(said.err, &e) && !errors.Is(said.err, ErrBroken) {
+	<-told
+	if e := (*Error)(nil); errors.As(failed, &e) && !errors.Is(failed, ErrBroken) {
 		return nil // another server of MessagePack-RPC need not know server.hello
 	}
-	if result, ok := said.result.(map[string]any); ok {
-		limits, _ := result["limits"].(map[string]any)
-		s.limit, _ = limits["message"].(int64)
+	if said, ok := result.(map[string]any); ok {
+		limits, _ := said["limits"].(map[string]any)
+		s.Limit, _ = limits["message"].(int64)
 	}
-	return said.err
+	return failed
 }
 
 // unreachable is why no connection came about.
-func (s *session) unreachable(ctx context.Context, a *address, err error) *Error {
+func (s *session) unreachable(ctx context.Context, a *dial.Address, err error) *Error {
 	why := err.Error()
-	if s.mu.Lock(); s.calls == nil {
-		why = s.why
+	if ended, reason := s.HasEnded(); ended {
+		why = reason
 	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		why = "the server did not answer in time"
 	}
-	s.mu.Unlock()
-	return fail(ErrUnreachable, "%s: %s", a.url, why)
-}
-
-// reasonOf is an error without our port, which is another one each time.
-func reasonOf(err error) string {
-	if e := (*net.OpError)(nil); errors.As(err, &e) {
-		return e.Err.Error()
-	}
-	return err.Error()
+	return fail(ErrUnreachable, "%s: %s", a.URL, why)
 }
 
 // failure is the error of an answer, which may say that the server is stopping; a queue that is drained does not.
-func (s *session) failure(value any) *Error {
+func (s *session) failure(value any) error {
 	e := remoteError(value)
 	if e.Code == "DRAINING" && e.Number == drainingNumber && !strings.Contains(e.Text, "queue") {
 		s.drain(e.Error())
@@ -85,22 +117,8 @@ func (s *session) hear(method string, params []any) {
 		if params[0] == "DRAINING" {
 			s.drain(why)
 		} else {
-			s.closing = why
+			s.Closing = why
 		}
 	}
 	s.notified(s, method, params)
 }
-
-// endLater ends it when it could not be written to, but lets what the server has sent before be read first.
-func (s *session) endLater(why string) {
-	select {
-	case <-s.over:
-	case <-time.After(time.Second):
-		s.end(why)
-	}
-}
-
-// rubbish is what the server sent that is no message.
-type rubbish string
-
-func (r rubbish) Error() string { return "the server does not speak MessagePack-RPC: " + string(r) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"ergon-client/internal/rpc"
 )
 
 const (
@@ -82,7 +84,7 @@ func (h *Hold) Renew(ctx context.Context) error {
 		if h.ttl > 0 {
 			with["ttl"] = h.ttl
 		}
-		_, err := s.request(ctx, method, []any{h.Name, h.secret, with})
+		_, err := s.Request(ctx, method, []any{h.Name, h.secret, with})
 		if err == nil {
 			h.renewed(s, sent)
 		}
@@ -106,7 +108,7 @@ func (h *Hold) keep() {
 		s, safe := h.state()
 		select {
 		case <-time.After(h.time / 3):
-		case <-s.over:
+		case <-s.Over:
 		case <-h.ctx.Done():
 			return
 		}
@@ -180,12 +182,12 @@ func (c *Client) giveBack(ctx context.Context, on *session, name string, secret 
 	var released any
 	try := func(s *session) (err error) {
 		on = s
-		released, err = s.request(context.Background(), "sem.release", []any{name, secret})
+		released, err = s.Request(context.Background(), "sem.release", []any{name, secret})
 		return err
 	}
 	for attempt := 0; ; attempt++ {
 		err := try(on)
-		if err == errUnsent {
+		if err == rpc.ErrUnsent {
 			err = c.with(ctx, try)
 		}
 		var e *Error
@@ -194,7 +196,7 @@ func (c *Client) giveBack(ctx context.Context, on *session, name string, secret 
 			return released == true
 		}
 		select {
-		case <-on.over:
+		case <-on.Over:
 		case <-time.After(pause(attempt, pauseMin, time.Second)):
 		}
 	}
@@ -274,7 +276,7 @@ func (h *Hold) acquire(ctx context.Context, o *SemOptions, end time.Time) error 
 	defer stop()
 	err := h.client.with(connected, func(s *session) error {
 		sent = time.Now()
-		answer, err := s.requestLate(ctx, "sem.acquire", []any{h.Name, o.wire(end)}, func(late any) { // granted to nobody
+		answer, err := s.RequestLate(ctx, "sem.acquire", []any{h.Name, o.wire(end)}, func(late any) { // granted to nobody
 			said, _ := late.(map[string]any)
 			within, cancel := context.WithTimeout(context.Background(), h.time)
 			defer cancel()

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"ergon-client/internal/fault"
+	"ergon-client/internal/rpc"
 )
 
 // serving answers requests that come the other way: the server asks, over whichever connection is up. A connection on which
@@ -50,7 +53,7 @@ func (v *serving) start(ctx context.Context, s *session, refused func(error)) er
 			if refused != nil {
 				refused(s.beginning)
 			}
-			s.end(fmt.Sprintf("the server was not told what we serve: %v", s.beginning))
+			s.End(fmt.Sprintf("the server was not told what we serve: %v", s.beginning))
 		}
 	})
 	return s.beginning
@@ -66,11 +69,11 @@ func (v *serving) session() *session {
 // take answers a request, from the goroutine that reads, which does not wait for it.
 func (v *serving) take(s *session, id any, method string, params any) error {
 	if method == "worker.ping" {
-		return s.refuse(id, nil)
+		return s.Refuse(id, nil)
 	}
 	handler := v.handlers[method]
 	if handler == nil {
-		return s.refuse(id, fmt.Sprintf("NO_METHOD: this worker does not offer %.80s", method))
+		return s.Refuse(id, fmt.Sprintf("NO_METHOD: this worker does not offer %.80s", method))
 	}
 	list, ok := params.([]any)
 	if !ok && params != nil {
@@ -82,7 +85,7 @@ func (v *serving) take(s *session, id any, method string, params any) error {
 	}
 	c, why := v.add(s, id, method, told)
 	if c == nil {
-		return s.refuse(id, why)
+		return s.Refuse(id, why)
 	}
 	go v.run(c, handler, append([]any{}, list...))
 	return nil
@@ -111,9 +114,9 @@ func (v *serving) add(s *session, id any, method string, told map[string]any) (*
 		c.call = id
 	}
 	if left, ok := told["left"].(int64); ok {
-		c.Context, c.cancel = context.WithTimeout(s.base, time.Duration(left)*time.Millisecond)
+		c.Context, c.cancel = context.WithTimeout(s.Base, time.Duration(left)*time.Millisecond)
 	} else {
-		c.Context, c.cancel = context.WithCancel(s.base)
+		c.Context, c.cancel = context.WithCancel(s.Base)
 	}
 	if v.open[s] == nil {
 		v.open[s] = map[*Context]bool{}
@@ -149,8 +152,8 @@ func (v *serving) call(c *Context, handler Handler, params []any) (result any, e
 	if err = c.Err(); err == nil {
 		result, err = protected(c, handler, params)
 	}
-	if p, is := err.(*panicked); is {
-		v.trouble(fmt.Errorf("%s %s: %w\n\n%s", c.Method, c.Task, p, p.stack))
+	if p, is := err.(*fault.Panicked); is {
+		v.trouble(fmt.Errorf("%s %s: %w\n\n%s", c.Method, c.Task, p, p.Stack))
 	}
 	return result, c.meaning(err)
 }
@@ -160,7 +163,7 @@ func protected(c *Context, handler Handler, params []any) (result any, err error
 	returned := false
 	defer func() {
 		if why := recover(); !returned { // nil of panic(nil), too
-			result, err = nil, &panicked{why, stackOf()}
+			result, err = nil, &fault.Panicked{Value: why, Stack: fault.Stack()}
 		}
 	}()
 	result, err = handler(c, params)
@@ -241,15 +244,15 @@ func (v *serving) close() (left []*Context) {
 func (s *session) answer(id, result any, failure error) {
 	var err error
 	if failure == nil {
-		err = s.send(s.base, []any{messageResponse, id, nil, result})
+		err = s.Send(s.Base, []any{rpc.Response, id, nil, result})
 	} else {
-		err = s.send(s.base, []any{messageResponse, id, errorValue(failure, s.limit), nil})
+		err = s.Send(s.Base, []any{rpc.Response, id, errorValue(failure, s.Limit), nil})
 	}
-	if err == nil || err == errUnsent || s.base.Err() != nil {
+	if err == nil || err == rpc.ErrUnsent || s.Base.Err() != nil {
 		return // or nobody waits for it
 	}
 	if !errors.Is(err, ErrTooLarge) {
 		err = fmt.Errorf("INTERNAL: the result is not for MessagePack: %w", err)
 	}
-	s.send(s.base, []any{messageResponse, id, cut(err.Error()), nil})
+	s.Send(s.Base, []any{rpc.Response, id, cut(err.Error()), nil})
 }

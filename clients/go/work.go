@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"ergon-client/internal/rpc"
 )
 
 const (
@@ -167,11 +169,11 @@ func (w *worker) register(ctx context.Context, s *session) error {
 	if len(w.actors) != 0 {
 		with["actors"] = w.actors
 	}
-	_, err := s.request(ctx, "worker.register", []any{methods, with})
+	_, err := s.Request(ctx, "worker.register", []any{methods, with})
 	var e *Error
 	if errors.As(err, &e) && !e.own && e.Code == "BAD_PARAMS" && w.options.Host == "" && namesHost.MatchString(e.Text) {
 		delete(with, "host") // which the server does not know yet, and nobody asked for
-		_, err = s.request(ctx, "worker.register", []any{methods, with})
+		_, err = s.Request(ctx, "worker.register", []any{methods, with})
 	}
 	if errors.As(err, &e) && !e.own && !e.Retryable && !w.registered.Load() {
 		w.over.Store(true)
@@ -192,8 +194,8 @@ func (w *worker) run(ctx context.Context) error {
 	go func() {
 		first <- c.with(ctx, func(s *session) error {
 			if c.isSpent(s) {
-				s.end(closedByUs)
-				return errUnsent
+				s.End(rpc.ClosedByUs)
+				return rpc.ErrUnsent
 			}
 			return w.serving.start(ctx, s, func(err error) {
 				if e := (*Error)(nil); errors.As(err, &e) && !e.own {
@@ -236,7 +238,7 @@ func (w *worker) finish(inGoodOrder bool) {
 			defer close(quiet)
 			within, cancel := context.WithTimeout(context.Background(), leave) // there may be no grace
 			defer cancel()
-			s.request(within, "worker.quiet", nil)
+			s.Request(within, "worker.quiet", nil)
 		}()
 		defer func() { <-quiet }()
 		w.await(grace, quiet)
@@ -267,7 +269,7 @@ func (c *Client) asked(s *session, id any, method string, params any) error {
 	if v := c.servingOf(s); v != nil {
 		return v.take(s, id, method, params)
 	}
-	return s.refuse(id, fmt.Sprintf("NO_METHOD: a client has no method %.80s", method))
+	return s.Refuse(id, fmt.Sprintf("NO_METHOD: a client has no method %.80s", method))
 }
 
 func (c *Client) servingOf(s *session) *serving {

@@ -41,7 +41,7 @@ SHORT = {
     "clients/node/example.js": 40,
     "clients/node/example_worker.js": 40,
     "clients/node/example_caller.js": 40,
-    "clients/go/protocol.go": 300,
+    "clients/go/internal/rpc/rpc.go": 300,
     "clients/go/serving.go": 300,
     "clients/go/example/main.go": 40,
     "clients/go/example/worker/main.go": 40,

@@ -1,4 +1,5 @@
-package ergon
+// Package dial connects to the URL of a server.
+package dial
 
 import (
 	"context"
@@ -11,18 +12,23 @@ import (
 	"time"
 )
 
-// address is a URL, and what is needed to trust and to be trusted there.
-type address struct {
-	url, network, to, token string
-	tls                     *tls.Config
+// Files are what TLS needs: of authorities and of a certificate with its key, and the name that the server's must have.
+type Files struct{ CA, Cert, Key, ServerName string }
+
+// Address is a URL, and what is needed to trust and to be trusted there.
+type Address struct {
+	URL         string
+	network, to string
+	tls         *tls.Config
 }
 
-func newAddress(from string, o *Options) (*address, error) {
+// New reads a URL.
+func New(from string, o Files) (*Address, error) {
 	u, err := url.Parse(from)
 	if err != nil {
 		return nil, err
 	}
-	a := &address{url: from, network: "tcp", token: o.Token}
+	a := &Address{URL: from, network: "tcp"}
 	ports := map[string]string{"ergon": "7466", "ergons": "7467"}
 	switch {
 	case u.Scheme == "unix" && u.Host == "" && len(u.Path) > 1:
@@ -43,7 +49,7 @@ func newAddress(from string, o *Options) (*address, error) {
 }
 
 // tlsConfig: the server's name must stand among the subjectAltNames; for Go a common name is none.
-func tlsConfig(host string, o *Options) (*tls.Config, error) {
+func tlsConfig(host string, o Files) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 	if o.ServerName != "" {
 		config.ServerName = o.ServerName
@@ -72,7 +78,8 @@ func tlsConfig(host string, o *Options) (*tls.Config, error) {
 	return config, nil
 }
 
-func (a *address) dial(ctx context.Context) (net.Conn, error) {
+// Dial connects, over TLS if the URL says so.
+func (a *Address) Dial(ctx context.Context) (net.Conn, error) {
 	dialer := net.Dialer{KeepAlive: 15 * time.Second}
 	if a.tls == nil {
 		return dialer.DialContext(ctx, a.network, a.to)
