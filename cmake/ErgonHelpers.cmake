@@ -26,7 +26,10 @@ set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 # Reports name functions and lines.  -O1 keeps accesses that -O2 removes, and takes half of the time to compile; it does not
 # see that numbers are small enough for their text.
 if(ERGON_SANITIZE MATCHES "^(address|thread)$")
-    set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g1 -Wno-format-truncation")
+    set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g1")
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+        string(APPEND CMAKE_C_FLAGS_RELWITHDEBINFO " -Wno-format-truncation")
+    endif()
 endif()
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_STANDARD 17)

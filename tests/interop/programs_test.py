@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -100,11 +101,12 @@ class Room:
             child.wait(LIMIT)
             said = [line for line in self.log_of(name).splitlines() if "node" not in line]
             assert said == [SAYS[self.program]], f"{name} says {said}"
-        child.terminate()
+        for number in (signal.SIGTERM, signal.SIGINT):  # at once: handlers that sleep are not waited for
+            child.send_signal(number)
         child.wait(LIMIT)
 
     def offered(self):
-        return bool(self.ergon("worker", "list")["workers"])
+        return bool(self.ergon("worker", "list"))
 
     def ours(self):
         module, file = f"{self.program}_ergon", path_of(self.program, "ergon", "js")
@@ -145,7 +147,7 @@ class Programs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.running = {program: subprocess.Popen(
-            ["unshare", "--net", "--map-root-user", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", PYTHON, __file__, program],
+            ["unshare", "--net", "--pid", "--fork", "--kill-child", "--map-root-user", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", PYTHON, __file__, program],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for program in SAYS}
 
     def expect(self, program):
