@@ -442,4 +442,5 @@ class App:
         if self._client is not None:
             self._client.stop()
         for loop, client in list(self._loops.items()):
-            loop.call_soon_threadsafe(client.stop)
+            with contextlib.suppress(RuntimeError):  # it is closed
+                loop.call_soon_threadsafe(client.stop)

@@ -7,7 +7,8 @@ import dataclasses
 import enum
 import types
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import (
     Annotated,
     Any,
@@ -18,6 +19,7 @@ from typing import (
     get_type_hints,
     is_typeddict,
 )
+from uuid import UUID
 
 import msgpack  # type: ignore
 
@@ -48,7 +50,7 @@ class Misfit(Exception):
 
 def lowered(value: Any) -> Any:
     """Of what MessagePack does not have: a dataclass as a map, an enum by its value, a time as a timestamp, a timedelta as
-    seconds, a set as an array. TypeError: it is none of them."""
+    seconds, a set as an array, a date, a Decimal and a UUID as text. TypeError: it is none of them."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -59,6 +61,8 @@ def lowered(value: Any) -> Any:
         return value.total_seconds()
     if isinstance(value, (set, frozenset)):
         return list(value)
+    if isinstance(value, tuple(TEXTS)):
+        return str(value)
     raise TypeError(f"can not serialize {type(value).__name__!r} object")
 
 
@@ -112,7 +116,20 @@ def duration(value: Any) -> Any:
     raise Misfit("timedelta (seconds, or a text such as '5s')", value)
 
 
+def text_of(kind: Any, made: Check) -> Check:
+    def check(value: Any) -> Any:
+        try:
+            if isinstance(value, str):
+                return made(value)
+        except (ValueError, ArithmeticError):
+            pass
+        raise Misfit(f"{kind.__name__} (a text)", value)
+    return check
+
+
+TEXTS: dict[Any, Check] = {UUID: UUID, Decimal: Decimal, date: date.fromisoformat}
 SIMPLE: dict[Any, Check] = {
+    **{kind: text_of(kind, made) for kind, made in TEXTS.items()},
     Any: keep, object: keep, float: number, datetime: moment, timedelta: duration,
     **{kind: exactly(kind) for kind in (int, str, bytes, bool, type(None))}}
 ABC = collections.abc
@@ -137,6 +154,8 @@ def checker(hint: Any) -> Check:
         return many(name_of(hint), kind if kind in (set, frozenset) else list, checker(args[0]) if args else keep)
     if kind is tuple:
         return fixed(name_of(hint), args)
+    if isinstance(kind, type) and issubclass(kind, tuple):
+        return named(kind)
     if kind in MAPS:
         return mapping(name_of(hint), *map(checker, args or (Any, Any)))
     if dataclasses.is_dataclass(kind) or is_typeddict(kind):
@@ -212,6 +231,12 @@ def fixed(name: str, args: tuple[Any, ...]) -> Check:
             raise Misfit(name, value)
         return tuple(inner(each, one, f"[{at}]") for at, (each, one) in enumerate(zip(checks, value)))
     return check
+
+
+def named(kind: Any) -> Check:
+    """A NamedTuple, of an array."""
+    values = fixed(kind.__name__, tuple(get_type_hints(kind).values()))
+    return lambda value: kind(*values(value))
 
 
 def mapping(name: str, of_key: Check, of_value: Check) -> Check:

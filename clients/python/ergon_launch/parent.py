@@ -230,6 +230,8 @@ class Parent:
     def _again(self, place: Place, child: Child) -> None:
         place.failures = 0 if time.monotonic() - child.begun > AT_ONCE else place.failures + 1
         if self._args.dev and not child.is_ready:
+            if place.now is not None:
+                place.now.is_spent = False
             say(f"process {place.number}: waits for a change of the files")
             return
         pause = 0.0 if place.failures == 0 else min(PAUSE[1], PAUSE[0] * 2.0 ** (place.failures - 1))

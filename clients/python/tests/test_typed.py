@@ -3,17 +3,20 @@ import dataclasses
 import enum
 import unittest
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import (
     Annotated,
     Any,
     Literal,
+    NamedTuple,
     NewType,
     NotRequired,
     Optional,
     TypedDict,
     Union,
 )
+from uuid import UUID
 
 import msgpack  # type: ignore
 from ergon_client import App, Context, RemoteError
@@ -36,6 +39,11 @@ class Node:
     name: str
     next: Optional["Node"] = None
     tags: set[str] = dataclasses.field(default_factory=set)
+
+
+class Pair(NamedTuple):
+    number: int
+    text: str
 
 
 class Place(TypedDict):
@@ -70,6 +78,10 @@ STRANGE: list[tuple[Any, Any, str]] = [
     (timedelta, "soon", " must be timedelta (seconds, or a text such as '5s'), not str 'soon'"),
     (datetime, "soon", " must be datetime (a timestamp, seconds since 1970, or RFC 3339), not str 'soon'"),
     (Node, {"name": "a", "next": {}}, ".next.name is missing: it belongs to Node"),
+    (Pair, [1, 2], "[1] must be str, not int 2"),
+    (Pair, [1], " must be Pair, not list [1]"),
+    (Decimal, "much", " must be Decimal (a text), not str 'much'"),
+    (date, 1, " must be date (a text), not int 1"),
     (Node, 1, " must be Node (a map), not int 1"),
     (Node, {"name": "a", "nxt": 1}, " key must be one of name, next, tags (of Node), not str 'nxt'"),
     (Place, {"city": "Ulm", "zip": "a"}, ".zip must be int, not str 'a'"),
@@ -85,6 +97,8 @@ class Values(unittest.TestCase):
             (Color, "red", Color.RED), (Level, 1, Level.LOW), (timedelta, 1.5, timedelta(seconds=1.5)),
             (timedelta, "5m", timedelta(minutes=5)), (datetime, NOON.timestamp(), NOON), (datetime, "2030-01-01T12:00:00Z", NOON),
             (datetime, msgpack.Timestamp.from_datetime(NOON), NOON),
+            (Pair, [1, "a"], Pair(1, "a")), (Decimal, "1.50", Decimal("1.50")), (date, "2030-01-01", date(2030, 1, 1)),
+            (UUID, str(UUID(int=7)), UUID(int=7)),
             (Node, {"name": "a", "next": {"name": "b", "tags": ["x"]}}, Node("a", Node("b", None, {"x"})))]
         for hint, value, wanted in fitting:
             with self.subTest(hint=hint, value=value):
@@ -98,8 +112,9 @@ class Values(unittest.TestCase):
             self.assertEqual(caught.exception.text("x"), f"x{text}")
 
     def test_what_goes_comes_back(self) -> None:
-        for value in (Node("a", Node("b", None, {"x"})), Color.RED, NOON, timedelta(hours=1), {1}, (1, 2)):
-            hint: Any = tuple[int, ...] if isinstance(value, tuple) else set[int] if isinstance(value, set) else type(value)
+        for value in (Node("a", Node("b", None, {"x"})), Color.RED, NOON, timedelta(hours=1), {1}, Pair(1, "a"), Decimal("1.5"),
+                      NOON.date(), UUID(int=7)):
+            hint: Any = set[int] if isinstance(value, set) else type(value)
             self.assertEqual(checker(hint)(copied(value)), value)
         with self.assertRaisesRegex(TypeError, "object"):
             copied(object())
