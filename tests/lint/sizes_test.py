@@ -33,6 +33,7 @@ CLIENT_WIDTH = 130
 SHORT = {
     "clients/python/ergon_client/protocol.py": 300,
     "clients/python/ergon_client/serving.py": 300,
+    "clients/python/ergon_client/actors.py": 200,
     "clients/python/example.py": 40,
     "clients/python/example_worker.py": 40,
     "clients/python/example_caller.py": 40,
