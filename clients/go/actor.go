@@ -72,10 +72,8 @@ func (w *ActorWatch) Next(ctx context.Context) bool {
 	for w.err == nil {
 		var said map[string]any
 		said, w.err = w.actor.client.poll(ctx, "actor.watch", w.actor.Name, map[string]any{"from": w.next, "timeout": poll})
-		version, ok := said["version"].(int64)
-		if w.err == nil && !ok {
-			w.err = fail(ErrProtocol, "the server's answer has no version")
-		}
+		version, err := member[int64](said, "version", w.err)
+		w.err = err
 		if late, _ := said["timeout"].(bool); w.err == nil && !late {
 			w.Version, w.State, w.next = version, said["state"], version+1
 			w.Stage, _ = said["stage"].(string)
@@ -135,7 +133,5 @@ func (r *ActorRef) Drop(ctx context.Context) (string, error) {
 
 func (r *ActorRef) stage(ctx context.Context, verb string, options map[string]any) (string, error) {
 	said, err := r.client.Call(ctx, verb, r.Name, options)
-	answer, _ := said.(map[string]any)
-	stage, _ := answer["stage"].(string)
-	return stage, err
+	return member[string](said, "stage", err)
 }

@@ -8,11 +8,13 @@ import (
 	"context"
 	"errors"
 	"log"
-	"math/rand"
+	"strings"
 	"sync"
 	"time"
 
 	"ergon-client/internal/dial"
+	"ergon-client/internal/news"
+	"ergon-client/internal/pause"
 	"ergon-client/internal/rpc"
 	"ergon-client/manage"
 	"ergon-client/msgpack"
@@ -50,6 +52,15 @@ type Options struct {
 	Log func(format string, args ...any)
 }
 
+// ConnectionEvent is what has happened to the connection of a client.
+type ConnectionEvent struct {
+	Address string // the URL
+	Reason  string // what the system or the server said; "" when all is well
+}
+
+// Silent is a Log of Options that writes nothing.
+func Silent(format string, args ...any) {}
+
 // Client is a client of one server, for any number of goroutines, on one connection, which comes back by itself. While
 // there is none calls wait for one, as long as their context lets them. What was in flight when it broke ends as
 // ErrBroken; only what does no harm when it is asked twice is asked again: Wait, Watch, Get, Explain, and Submit with a
@@ -64,7 +75,7 @@ type Client struct {
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
 	done    chan struct{} // nobody connects any more
-	news    *news
+	news    *news.News
 
 	mu      sync.Mutex // of up, which keep() changes, worker and spent
 	up      *next
@@ -103,29 +114,6 @@ var (
 	full     = func(err error) bool { return stopping(err) || Code(err) == "BUSY" || Code(err) == "MEMORY" }
 )
 
-func pause(attempt int, least, most time.Duration) time.Duration {
-	whole := least
-	for ; attempt > 0 && whole < most; attempt-- {
-		whole *= 2
-	}
-	if whole > most {
-		whole = most
-	}
-	return whole/2 + time.Duration(rand.Int63n(int64(whole/2)+1))
-}
-
-// sleep returns early with the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // New makes a client, which begins to connect: ergon://host[:7466], ergons://host[:7467] (TLS), unix:///path. The error
 // tells what is wrong with URL, files or options.
 func New(url string, o Options) (*Client, error) {
@@ -151,7 +139,14 @@ func newClient(url string, o Options, isAsked bool) (*Client, error) {
 	withDefault(&o.MessageMax, 32<<20)
 	c := &Client{address: a, options: o, calls: make(chan struct{}, o.InFlight), polls: make(chan struct{}, pollsMost),
 		done: make(chan struct{}), up: newNext(), tried: make(chan struct{})}
-	c.news = &news{address: url, options: &c.options, lines: map[string]time.Time{}}
+	event := func(callback func(ConnectionEvent)) func(string) {
+		if callback == nil {
+			return nil
+		}
+		return func(reason string) { callback(ConnectionEvent{url, reason}) }
+	}
+	c.news = &news.News{Address: url, Log: o.Log, OnConnect: event(o.OnConnect), OnDisconnect: event(o.OnDisconnect),
+		OnReconnect: event(o.OnReconnect), OnRefused: event(o.OnRefused), OnDrained: event(o.OnDrained)}
 	c.manages()
 	go c.keep(isAsked)
 	return c, nil
@@ -163,7 +158,7 @@ func (c *Client) manages() {
 	call := func(ctx context.Context, again bool, method string, params ...any) (any, error) {
 		return c.request(ctx, c.calls, map[bool]func(error) bool{true: stopping, false: never}[again], method, params...)
 	}
-	c.Methods = manage.New(manage.Server{Call: call, Error: func(code string, err error) error {
+	c.Methods = manage.New(manage.Server{Call: call, Poll: c.poll, Error: func(code string, err error) error {
 		return fail(&Error{Code: code}, "%v", err)
 	}})
 }
@@ -196,7 +191,7 @@ func Dial(ctx context.Context, url string, o Options) (*Client, error) {
 	case <-c.tried:
 		err = c.failure
 	case <-ctx.Done():
-		err = c.news.late(ctx.Err())
+		err = c.news.Late(ctx.Err())
 	}
 	if err != nil {
 		c.Close()
@@ -219,9 +214,9 @@ func (c *Client) keep(isAsked bool) {
 	for attempt := 0; c.stop.Err() == nil; attempt++ {
 		s, isReturned, err := c.connect()
 		if err == nil {
-			c.news.connected()
+			c.news.Connected()
 		} else if c.stop.Err() == nil {
-			c.news.refused(err, isAsked || isReturned)
+			c.refused(err, isAsked || isReturned)
 		}
 		isAsked = false
 		first.Do(func() {
@@ -236,22 +231,31 @@ func (c *Client) keep(isAsked bool) {
 			case <-c.stop.Done():
 				s.Finish()
 			}
-			c.news.disconnected(s.Why, s.Why == rpc.ClosedByUs)
+			c.news.Disconnected(s.Why, s.Why == rpc.ClosedByUs)
 			c.renew()
 		} else if errors.Is(err, ErrRefused) {
 			c.settle(nil, err)
 			c.renew()
 		}
-		sleep(c.stop, pause(attempt, c.options.BackoffMin, c.options.BackoffMax))
+		pause.Sleep(c.stop, pause.For(attempt, c.options.BackoffMin, c.options.BackoffMax))
 	}
 	c.settle(nil, fail(ErrClosed, "the client is closed"))
+}
+
+// refused says why there is no connection, without the address, which lines and events have already.
+func (c *Client) refused(err error, isReturned bool) {
+	reason := err.Error()
+	if e := (*Error)(nil); errors.As(err, &e) && errors.Is(e, ErrUnreachable) {
+		reason = strings.TrimPrefix(e.Text, c.address.URL+": ")
+	}
+	c.news.Refused(reason, isReturned)
 }
 
 // connect makes a session that is ready, what we serve included; isReturned: Work fails with the error.
 func (c *Client) connect() (s *session, isReturned bool, err error) {
 	ctx, cancel := context.WithTimeout(c.stop, c.options.ConnectTimeout)
 	defer cancel()
-	s, err = open(ctx, c.address, &c.options, c.asked, c.told, c.news.drained)
+	s, err = open(ctx, c.address, &c.options, c.asked, c.told, c.news.Drained)
 	if w := c.working(); err == nil && w != nil {
 		err = w.serving.start(ctx, s, nil)
 		if errors.Is(err, ErrBroken) || err == rpc.ErrUnsent || err != nil && ctx.Err() != nil {
@@ -292,7 +296,7 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 			select {
 			case <-up.ready: // with so short a context, too
 			default:
-				return c.news.late(ctx.Err())
+				return c.news.Late(ctx.Err())
 			}
 		}
 		if up.err != nil {
@@ -308,7 +312,7 @@ func (c *Client) with(ctx context.Context, use func(*session) error) error {
 		select {
 		case <-up.gone:
 		case <-ctx.Done():
-			return c.news.late(ctx.Err())
+			return c.news.Late(ctx.Err())
 		}
 	}
 }
@@ -336,7 +340,7 @@ func (c *Client) request(ctx context.Context, turns chan struct{}, again func(er
 			return result, err
 		}
 		if !errors.Is(err, ErrBroken) {
-			err = sleep(ctx, pause(attempt, pauseMin, pauseMax))
+			err = pause.Sleep(ctx, pause.For(attempt, pauseMin, pauseMax))
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -362,6 +366,19 @@ func (c *Client) CallWith(ctx context.Context, with With, method string, params 
 // CallAgain is Call of a method that does no harm when it is asked twice: it is asked again after a broken connection.
 func (c *Client) CallAgain(ctx context.Context, method string, params ...any) (any, error) {
 	return c.request(ctx, c.calls, stopping, method, params...)
+}
+
+// member is one of an answer that is a map.
+func member[T any](answer any, name string, err error) (value T, _ error) {
+	if err != nil {
+		return value, err
+	}
+	said, _ := answer.(map[string]any)
+	value, ok := said[name].(T)
+	if !ok {
+		return value, fail(ErrProtocol, "the server's answer has no %s", name)
+	}
+	return value, nil
 }
 
 // Notify calls a method and wants no answer: whether it arrives is not known.

@@ -3,9 +3,9 @@ package ergon
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
+	"ergon-client/internal/fault"
 	"ergon-client/msgpack"
 )
 
@@ -71,51 +71,11 @@ func Permanent(text string) *Error {
 
 // fail makes an error of the same code as kind.
 func fail(kind *Error, format string, args ...any) *Error {
-	return &Error{Code: kind.Code, Text: fmt.Sprintf(format, args...), Retryable: retryable(kind.Code), own: true}
+	return &Error{Code: kind.Code, Text: fmt.Sprintf(format, args...), Retryable: fault.Retryable(kind.Code), own: true}
 }
 
-// retryable is said by servers that do not tell by themselves whether an error is worth another try.
-func retryable(code string) bool {
-	switch code {
-	case "BUSY", "DRAINING", "MEMORY", "STORE", "NO_WORKER", "UNREACHABLE":
-		return true
-	}
-	return false
-}
-
-var namedText = regexp.MustCompile(`(?s)^([A-Z_][A-Z0-9_]*): ?(.*)$`)
-
-// named reads "NAME: text".
-func named(text string) *Error {
-	if parts := namedText.FindStringSubmatch(text); parts != nil {
-		return &Error{Code: parts[1], Text: parts[2], Retryable: retryable(parts[1])}
-	}
-	return &Error{Text: text}
-}
-
-// remoteError reads the error of a response in any of its shapes: a text, [number, text], or a map.
+// remoteError is the error of an answer.
 func remoteError(value any) *Error {
-	switch v := value.(type) {
-	case string:
-		return named(v)
-	case []any:
-		if len(v) == 2 {
-			if text, ok := v[1].(string); ok {
-				e := named(text)
-				e.Number, _ = v[0].(int64)
-				return e
-			}
-		}
-	case map[string]any:
-		if text, ok := v["message"].(string); ok {
-			e := named(text)
-			e.Number, _ = v["code"].(int64)
-			if again, ok := v["retryable"].(bool); ok {
-				e.Retryable = again
-			}
-			e.Data = v["data"]
-			return e
-		}
-	}
-	return &Error{Text: fmt.Sprint(value)}
+	r := fault.Read(value)
+	return &Error{Code: r.Code, Text: r.Text, Retryable: r.Retryable, Number: r.Number, Data: r.Data}
 }

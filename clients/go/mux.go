@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"ergon-client/internal/options"
 	"ergon-client/msgpack"
 )
 
@@ -288,7 +289,7 @@ func (t *Method[P, R]) Cron(name string, schedule any, p P, more ...With) {
 		with = with.and(one)
 	}
 	must(with.told("the cron "+name, cronOptions))
-	must(scheduleOf(schedule))
+	must(options.Schedule(schedule))
 	t.mux.crons = append(t.mux.crons, func(ctx context.Context, c *Client) error {
 		_, err := c.CronPut(ctx, name, schedule, with, t.Name, t.Params(p)...)
 		return err
@@ -314,7 +315,11 @@ func converted[R any](d msgpack.Decoder[R], result any, err error) (R, error) {
 	}
 	r, err := d.Decode(result)
 	if err != nil {
-		err = fail(ErrProtocol, "the result is of another type: %v", err)
+		err = fail(ErrProtocol, "the answer is of another type: %v", err)
 	}
 	return r, err
+}
+
+func decoded[R any](answer any, err error) (R, error) {
+	return converted(must(msgpack.For[R]()), answer, err)
 }

@@ -2,12 +2,8 @@ package ergon
 
 import (
 	"errors"
-	"fmt"
-	"reflect"
-	"time"
 
 	"ergon-client/internal/options"
-	"ergon-client/msgpack"
 )
 
 // With are options of CallWith, Submit, SubmitMany and CronPut, by the names of proto/PROTOCOL.md, but that the server's
@@ -56,7 +52,7 @@ var common = options.Table{"attempt_timeout": {Wire: "timeout", Told: options.Du
 
 var (
 	cronOptions = common.And(options.Duration, "jitter").And(nil, "zone overlap catch_up")
-	taskOptions = common.And(options.Duration, "delay").And(options.Moment, "at").And(afterOf, "after after_any").
+	taskOptions = common.And(options.Duration, "delay").And(options.Moment, "at").And(options.After, "after after_any").
 			And(nil, "key traceparent tracestate")
 	messageOptions = taskOptions.Without("actor")
 	refOptions     = messageOptions.And(turnOf, "turn")
@@ -75,13 +71,18 @@ func (w With) and(more With) With {
 	return all
 }
 
+// badly is an error about what a caller has given.
+func badly(err error) error {
+	if e := (*Error)(nil); err != nil && !errors.As(err, &e) {
+		return bad("%v", err)
+	}
+	return err
+}
+
 // told is what the server is told.
 func (w With) told(who string, known options.Table) (map[string]any, error) {
 	wire, err := known.Wire(who, w)
-	if e := (*Error)(nil); err != nil && !errors.As(err, &e) {
-		err = bad("%v", err)
-	}
-	return wire, err
+	return wire, badly(err)
 }
 
 // turnOf is the server's number of a turn.
@@ -90,57 +91,6 @@ func turnOf(name string, value any) (any, error) {
 		return c.call, nil
 	}
 	return nil, bad("%s is the *Context of a turn, not %T", name, value)
-}
-
-// scheduleOf is a cron's text, or how often.
-func scheduleOf(value any) (string, error) {
-	switch v := value.(type) {
-	case string:
-		return v, nil
-	case time.Duration:
-		return fmt.Sprintf("every %dms", msgpack.Milliseconds(v)), nil
-	}
-	return "", bad(`a schedule is a text such as "*/5 * * * *", "@daily" or "every 10m", or a time.Duration, not %T`, value)
-}
-
-// ---- tasks ----
-
-// idsOf are those of tasks, each a *Task, an id, or a slice of these.
-func idsOf(tasks ...any) ([]string, error) {
-	ids := []string{}
-	for _, task := range tasks {
-		switch v := task.(type) {
-		case string:
-			ids = append(ids, v)
-			continue
-		case interface{ task() *Task }:
-			if t := v.task(); t != nil {
-				ids = append(ids, t.ID)
-				continue
-			}
-			return nil, bad("a task is nil: its submission failed")
-		}
-		many := reflect.ValueOf(task)
-		if many.Kind() != reflect.Slice {
-			return nil, bad("a task is a *Task or its id, not %T", task)
-		}
-		for i := 0; i < many.Len(); i++ {
-			more, err := idsOf(many.Index(i).Interface())
-			if err != nil {
-				return nil, err
-			}
-			ids = append(ids, more...)
-		}
-	}
-	return ids, nil
-}
-
-func afterOf(name string, value any) (any, error) {
-	ids, err := idsOf(value)
-	if err != nil {
-		return nil, bad("%s: %s", name, err.(*Error).Text)
-	}
-	return ids, nil
 }
 
 func min(a, b int) int {

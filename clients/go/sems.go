@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"ergon-client/internal/rpc"
+
+	"ergon-client/internal/pause"
 )
 
 const (
@@ -137,7 +139,7 @@ func (h *Hold) renewSomehow(ctx context.Context) error {
 			}
 			return err
 		}
-		if err = sleep(ctx, h.time/20); err != nil {
+		if err = pause.Sleep(ctx, h.time/20); err != nil {
 			return err
 		}
 	}
@@ -197,7 +199,7 @@ func (c *Client) giveBack(ctx context.Context, on *session, name string, secret 
 		}
 		select {
 		case <-on.Over:
-		case <-time.After(pause(attempt, pauseMin, time.Second)):
+		case <-time.After(pause.For(attempt, pauseMin, time.Second)):
 		}
 	}
 }
@@ -229,11 +231,11 @@ func (c *Client) Acquire(ctx context.Context, name string, o SemOptions) (*Hold,
 		case o.Wait != 0 && time.Now().After(end), code != "BUSY" && code != "DRAINING" && code != "MEMORY":
 			return nil, err
 		}
-		d := pause(attempt, pauseMin, pauseMax)
+		d := pause.For(attempt, pauseMin, pauseMax)
 		if left := time.Until(end); o.Wait != 0 && left < d {
 			d = left
 		}
-		if err := sleep(ctx, d); err != nil {
+		if err := pause.Sleep(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -247,7 +249,16 @@ func (o *SemOptions) limited(ctx context.Context, end time.Time) (context.Contex
 	return context.WithDeadline(ctx, end)
 }
 
-func (o *SemOptions) wire(end time.Time) map[string]any {
+// wanted has the options of sem.acquire.
+type wanted struct {
+	Permits     int
+	Of          int `msgpack:",omitempty"`
+	Grace, Wait time.Duration
+	TTL         time.Duration `msgpack:",omitempty"`
+	Durable     string        `msgpack:",omitempty"`
+}
+
+func (o *SemOptions) wire(end time.Time) wanted {
 	wait := waitLongest
 	if o.Wait != 0 {
 		wait = time.Until(end)
@@ -255,17 +266,7 @@ func (o *SemOptions) wire(end time.Time) map[string]any {
 	if wait < 0 {
 		wait = 0
 	}
-	with := map[string]any{"permits": o.Permits, "grace": o.Grace, "wait": wait}
-	if o.Of != 0 {
-		with["of"] = o.Of
-	}
-	if o.TTL != 0 {
-		with["ttl"] = o.TTL
-	}
-	if o.Durable != "" {
-		with["durable"] = o.Durable
-	}
-	return with
+	return wanted{o.Permits, o.Of, o.Grace, wait, o.TTL, o.Durable}
 }
 
 func (h *Hold) acquire(ctx context.Context, o *SemOptions, end time.Time) error {
@@ -326,43 +327,4 @@ func (c *Client) Sem(ctx context.Context, name string, o SemOptions,
 		}
 	}()
 	return use(within, hold)
-}
-
-// EventSet says that something has happened: the event's number, which is higher each time.
-func (c *Client) EventSet(ctx context.Context, name string, value any) (int64, error) {
-	answer, err := c.Call(ctx, "event.set", name, value)
-	if err != nil {
-		return 0, err
-	}
-	said, _ := answer.(map[string]any)
-	seq, ok := said["seq"].(int64)
-	if !ok {
-		return 0, fail(ErrProtocol, "the server's answer has no seq")
-	}
-	return seq, nil
-}
-
-// EventWait waits until the event's number is from or more; 0: the next one. Whoever goes on from the number + 1 misses none.
-func (c *Client) EventWait(ctx context.Context, name string, from int64) (seq int64, value any, err error) {
-	with := map[string]any{"timeout": 0} // what its number is now, so that none is missed
-	if from > 0 {
-		with = map[string]any{"timeout": poll, "from": from}
-	}
-	for {
-		answer, err := c.poll(ctx, "event.wait", name, with)
-		if err != nil {
-			return 0, nil, err
-		}
-		seq, ok := answer["seq"].(int64)
-		if !ok {
-			return 0, nil, fail(ErrProtocol, "the server's answer has no seq")
-		}
-		if late, _ := answer["timeout"].(bool); !late {
-			return seq, answer["value"], nil
-		}
-		if from == 0 {
-			from = seq + 1
-		}
-		with = map[string]any{"timeout": poll, "from": from}
-	}
 }

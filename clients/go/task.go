@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"ergon-client/internal/options"
+	"ergon-client/internal/pause"
 )
 
 // Task is a task that the server keeps.
@@ -12,8 +15,6 @@ type Task struct {
 	Said   map[string]any // the server's answer to its submission: state, durable, duplicate, coalesced
 	client *Client
 }
-
-func (t *Task) task() *Task { return t }
 
 // MsgpackValue is the id: so a task goes as a parameter.
 func (t *Task) MsgpackValue() any { return t.ID }
@@ -44,7 +45,7 @@ func (c *Client) submitted(answer any) (*Task, error) {
 	said, _ := answer.(map[string]any)
 	id, ok := said["id"].(string)
 	if text, failed := said["error"].(string); failed {
-		return nil, named(text)
+		return nil, remoteError(text)
 	}
 	if !ok {
 		return nil, fail(ErrProtocol, "the server's answer has no id")
@@ -84,9 +85,9 @@ func (c *Client) SubmitMany(ctx context.Context, with With, orders ...Order) ([]
 // CronPut submits a task by calendar, or replaces the cron of this name: the schedule is a text such as "*/5 * * * *", "@daily"
 // or "every 10m", or a time.Duration. The answer has its name, and next, the Unix milliseconds of its next time.
 func (c *Client) CronPut(ctx context.Context, name string, schedule any, with With, method string, params ...any) (any, error) {
-	when, err := scheduleOf(schedule)
+	when, err := options.Schedule(schedule)
 	if err != nil {
-		return nil, err
+		return nil, badly(err)
 	}
 	wire, err := with.told("CronPut", cronOptions)
 	if err != nil {
@@ -151,7 +152,7 @@ func resultOf(task map[string]any) (any, error) {
 		if !ok {
 			text = strings.ToUpper(state) + ": the task is " + state
 		}
-		failure = named(text)
+		failure = remoteError(text)
 	}
 	failure.Data = task
 	return nil, failure
@@ -193,6 +194,7 @@ func (t *Task) Forget(ctx context.Context) (any, error) {
 
 // Event is a line of a task's history. Missed says how many before it the server has forgotten.
 type Event struct {
+	_                        struct{} `msgpack:",open"`
 	Seq, At, Attempt, Missed int64
 	Event, Reason, Text      string
 	Data                     any
@@ -247,7 +249,7 @@ func (w *Watch) Err() error {
 // turn gets the next page.
 func (w *Watch) turn(ctx context.Context) error {
 	if w.attempt > 1 { // a server that is always so quick is left in peace
-		if err := sleep(ctx, pause(w.attempt-2, pauseMin, pauseMax)); err != nil {
+		if err := pause.Sleep(ctx, pause.For(w.attempt-2, pauseMin, pauseMax)); err != nil {
 			return err
 		}
 	}
@@ -256,11 +258,9 @@ func (w *Watch) turn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	events, ok := answer["events"].([]any)
-	if !ok {
-		return fail(ErrProtocol, "the server's answer has no events")
+	if w.events, err = member[[]any](answer, "events", nil); err != nil {
+		return err
 	}
-	w.events = events
 	w.missed, _ = answer["missed"].(int64)
 	w.ended, _ = answer["ended"].(bool)
 	w.attempt++
@@ -269,18 +269,12 @@ func (w *Watch) turn(ctx context.Context) error {
 
 // take makes an event of what came, unless it is an old one.
 func (w *Watch) take(value any) bool {
-	m, _ := value.(map[string]any)
-	seq, ok := m["seq"].(int64)
-	if !ok || seq < w.next {
+	event, err := decoded[Event](value, nil)
+	if err != nil || event.Seq < w.next {
 		return false
 	}
-	w.Event = Event{Seq: seq, Missed: w.missed, Data: m["data"]}
-	w.Event.At, _ = m["at"].(int64)
-	w.Event.Attempt, _ = m["attempt"].(int64)
-	w.Event.Event, _ = m["event"].(string)
-	w.Event.Reason, _ = m["reason"].(string)
-	w.Event.Text, _ = m["text"].(string)
-	w.next, w.missed, w.attempt = seq+1, 0, 0
+	w.Event, w.Event.Missed = event, w.missed
+	w.next, w.missed, w.attempt = event.Seq+1, 0, 0
 	return true
 }
 

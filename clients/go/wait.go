@@ -1,6 +1,8 @@
 package ergon
 
 import (
+	"ergon-client/internal/options"
+
 	"context"
 	"errors"
 )
@@ -11,9 +13,9 @@ const waited = 1024 // ids that the server takes at a time
 // restarts of the server. A task is a *Task, its id, or a slice of these. It returns those that have ended, as task.get shows
 // them, and the ids of the others.
 func (c *Client) Wait(ctx context.Context, first bool, tasks ...any) (ended []map[string]any, open []string, err error) {
-	ids, err := idsOf(tasks...)
+	ids, err := options.IDs(tasks...)
 	if err != nil || len(ids) == 0 {
-		return nil, nil, err
+		return nil, nil, badly(err)
 	}
 	if len(ids) <= waited {
 		return c.waitSome(ctx, first, ids)
@@ -72,20 +74,13 @@ func (c *Client) waitSome(ctx context.Context, first bool, ids []string) (ended 
 		if err != nil {
 			return nil, nil, err
 		}
-		more, ok := answer["ended"].([]any)
-		others, known := answer["open"].([]any)
-		if !ok || !known {
-			return nil, nil, fail(ErrProtocol, "the server's answer has no tasks")
+		more, err := member[[]any](answer, "ended", nil)
+		others, err := member[[]any](answer, "open", err)
+		tasks, err := decoded[[]map[string]any](more, err)
+		if open, err = decoded[[]string](others, err); err != nil {
+			return nil, nil, err
 		}
-		for _, task := range more {
-			shown, _ := task.(map[string]any)
-			ended = append(ended, shown)
-		}
-		open = nil
-		for _, id := range others {
-			text, _ := id.(string)
-			open = append(open, text)
-		}
+		ended = append(ended, tasks...)
 	}
 	for _, task := range ended {
 		if err := c.fetch(ctx, task); err != nil {

@@ -137,6 +137,20 @@ func (c *Client) dismiss(w *worker) {
 	c.worker, c.spent = nil, w.serving
 }
 
+// registration has the options of worker.register.
+type registration struct {
+	Slots   int
+	Context bool
+	Message int
+	Name    string         `msgpack:",omitempty"`
+	Version string         `msgpack:",omitempty"`
+	Host    string         `msgpack:",omitempty"`
+	Share   int            `msgpack:",omitempty"`
+	Lease   time.Duration  `msgpack:",omitempty"`
+	Secret  any            `msgpack:",omitempty"`
+	Actors  map[string]any `msgpack:",omitempty"`
+}
+
 var namesHost = regexp.MustCompile(`\bhost\b`)
 
 func (w *worker) register(ctx context.Context, s *session) error {
@@ -147,32 +161,16 @@ func (w *worker) register(ctx context.Context, s *session) error {
 	for name := range w.serving.handlers {
 		methods = append(methods, name)
 	}
-	with := map[string]any{"slots": w.options.Slots, "context": true, "message": w.client.options.MessageMax}
-	host := w.options.Host
-	if host == "" {
-		host = ourHost()
-	}
-	for name, value := range map[string]string{"name": w.options.Name, "version": w.options.Version, "host": host} {
-		if value != "" {
-			with[name] = value
-		}
-	}
-	if w.options.Share != 0 {
-		with["share"] = w.options.Share
-	}
-	if w.options.Lease != 0 {
-		with["lease"] = w.options.Lease
-	}
-	if w.options.Secret != nil {
-		with["secret"] = w.options.Secret
-	}
-	if len(w.actors) != 0 {
-		with["actors"] = w.actors
+	o := &w.options
+	with := registration{Slots: o.Slots, Context: true, Message: w.client.options.MessageMax, Name: o.Name, Version: o.Version,
+		Host: o.Host, Share: o.Share, Lease: o.Lease, Secret: o.Secret, Actors: w.actors}
+	if with.Host == "" {
+		with.Host = ourHost()
 	}
 	_, err := s.Request(ctx, "worker.register", []any{methods, with})
 	var e *Error
 	if errors.As(err, &e) && !e.own && e.Code == "BAD_PARAMS" && w.options.Host == "" && namesHost.MatchString(e.Text) {
-		delete(with, "host") // which the server does not know yet, and nobody asked for
+		with.Host = "" // which the server does not know yet, and nobody asked for
 		_, err = s.Request(ctx, "worker.register", []any{methods, with})
 	}
 	if errors.As(err, &e) && !e.own && !e.Retryable && !w.registered.Load() {
@@ -199,7 +197,7 @@ func (w *worker) run(ctx context.Context) error {
 			}
 			return w.serving.start(ctx, s, func(err error) {
 				if e := (*Error)(nil); errors.As(err, &e) && !e.own {
-					c.news.refused(err, w.over.Load())
+					c.refused(err, w.over.Load())
 				}
 			})
 		})

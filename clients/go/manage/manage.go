@@ -20,7 +20,8 @@ func New(server Server) Methods { return Methods{server} }
 type Server struct {
 	// Call asks again after a broken connection, if that does no harm.
 	Call  func(ctx context.Context, again bool, method string, params ...any) (any, error)
-	Error func(code string, err error) error // makes an error of the client
+	Poll  func(ctx context.Context, method string, params ...any) (map[string]any, error) // asks as long as it takes
+	Error func(code string, err error) error                                              // makes an error of the client
 }
 
 const poll = 30 * time.Second // that the server waits for something to say
@@ -283,11 +284,45 @@ func (c Methods) Events(filter map[string]any) *Pages[FeedEvent] {
 	wire, err := c.wire("Events", filter, feedOptions)
 	return &Pages[FeedEvent]{err: err, page: func(ctx context.Context) ([]FeedEvent, bool, error) {
 		wire["timeout"] = poll
-		said, err := asked[map[string]any](ctx, c, "task.events", wire)
+		said, err := c.server.Poll(ctx, "task.events", wire)
 		if err == nil {
 			wire["after"] = said["next"]
 		}
 		events, err := converted[[]FeedEvent](c, said["events"], err)
 		return events, false, err
 	}}
+}
+
+// EventSet says that something has happened: the event's number, which is higher each time.
+func (c Methods) EventSet(ctx context.Context, name string, value any) (int64, error) {
+	answer, err := c.server.Call(ctx, false, "event.set", name, value)
+	set, err := converted[event](c, answer, err)
+	return set.Seq, err
+}
+
+// EventWait waits until the event's number is from or more; 0: the next one. Whoever goes on from the number + 1 misses none.
+func (c Methods) EventWait(ctx context.Context, name string, from int64) (seq int64, value any, err error) {
+	with := map[string]any{"timeout": 0} // what its number is now, so that none is missed
+	if from > 0 {
+		with = map[string]any{"timeout": poll, "from": from}
+	}
+	for {
+		answer, err := c.server.Poll(ctx, "event.wait", name, with)
+		set, err := converted[event](c, answer, err)
+		if err != nil || !set.Timeout {
+			return set.Seq, set.Value, err
+		}
+		if from == 0 {
+			from = set.Seq + 1
+		}
+		with = map[string]any{"timeout": poll, "from": from}
+	}
+}
+
+// event is the answer of event.set, and of event.wait.
+type event struct {
+	_       struct{} `msgpack:",open"`
+	Seq     int64
+	Value   any
+	Timeout bool
 }

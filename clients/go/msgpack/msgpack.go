@@ -189,7 +189,7 @@ func appendStruct(to []byte, v reflect.Value, depth int) ([]byte, error) {
 	}
 	sent := make([]*field, 0, len(form.fields))
 	for i := range form.fields {
-		if f := &form.fields[i]; form.isArray || !f.omitEmpty || !v.FieldByIndex(f.index).IsZero() {
+		if f := &form.fields[i]; form.isArray || !f.omitEmpty || !isEmpty(v.FieldByIndex(f.index)) {
 			sent = append(sent, f)
 		}
 	}
@@ -207,6 +207,10 @@ func appendStruct(to []byte, v reflect.Value, depth int) ([]byte, error) {
 		}
 	}
 	return to, nil
+}
+
+func isEmpty(v reflect.Value) bool {
+	return v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 }
 
 // Milliseconds are whole, and of what is not 0 at least 1.

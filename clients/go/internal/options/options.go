@@ -206,6 +206,59 @@ func Rate(name string, value any) (any, error) {
 	return told, nil
 }
 
+// Schedule is a cron's text, or how often.
+func Schedule(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case time.Duration:
+		return fmt.Sprintf("every %dms", msgpack.Milliseconds(v)), nil
+	}
+	return "", fmt.Errorf(`a schedule is a text such as "*/5 * * * *", "@daily" or "every 10m", or a time.Duration, not %T`,
+		value)
+}
+
+// ---- tasks ----
+
+// IDs are those of tasks, each a *Task, an id, or a slice of these.
+func IDs(tasks ...any) ([]string, error) {
+	ids := []string{}
+	for _, task := range tasks {
+		switch v := task.(type) {
+		case string:
+			ids = append(ids, v)
+			continue
+		case msgpack.Packer:
+			if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && p.IsNil() {
+				return nil, fmt.Errorf("a task is nil: its submission failed")
+			}
+			id, _ := v.MsgpackValue().(string)
+			ids = append(ids, id)
+			continue
+		}
+		many := reflect.ValueOf(task)
+		if many.Kind() != reflect.Slice {
+			return nil, fmt.Errorf("a task is a *Task or its id, not %T", task)
+		}
+		for i := 0; i < many.Len(); i++ {
+			more, err := IDs(many.Index(i).Interface())
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, more...)
+		}
+	}
+	return ids, nil
+}
+
+func After(name string, value any) (any, error) {
+	ids, err := IDs(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %v", name, err)
+	}
+	return ids, nil
+}
+
 func min(a, b int) int {
 	if a < b {
 		return a
