@@ -101,8 +101,11 @@ class Room:
             child.wait(LIMIT)
             said = [line for line in self.log_of(name).splitlines() if "node" not in line]
             assert said == [SAYS[self.program]], f"{name} says {said}"
-        for number in (signal.SIGTERM, signal.SIGINT):  # at once: handlers that sleep are not waited for
-            child.send_signal(number)
+        if stack == "ergon":
+            for number in (signal.SIGTERM, signal.SIGINT):  # at once: handlers that sleep are not waited for
+                child.send_signal(number)
+        else:
+            child.kill()
         child.wait(LIMIT)
 
     def offered(self):
