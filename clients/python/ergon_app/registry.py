@@ -156,7 +156,7 @@ class Method(Registered[P, C, R]):
         return self._results(orders, client.wait(self._sent(orders)))
 
     def call(self, *args: P.args, **named: P.kwargs) -> R:
-        """The result, as of Client.call() with the method's policy: nobody waiting cancels it."""
+        """The result, as of Client.call() with the method's policy: the task is cancelled if this client goes."""
         order = self.order(*args, **named)
         with submitting(self.app.layers, order):
             answer = self.app.client.call(order.method, *order.params, **cast(TaskOptions, order.options))
@@ -175,12 +175,7 @@ class AsyncMethod(Registered[P, C, R]):
 
     async def submit(self, *args: P.args, **named: P.kwargs) -> AsyncTask[R]:
         """As Method.submit(), by the app's client of the event loop that runs."""
-        order, client = self.order(*args, **named), self.app.aio
-        with submitting(self.app.layers, order):
-            sent = await client.submit(order.method, *order.params, **cast(TaskOptions, order.options))
-            task: AsyncTask[R] = AsyncTask(client, sent.id, sent.said)
-            task._fitting, order.task = self.fitting, task
-        return task
+        return await self.app.send_async(self.order(*args, **named))
 
     delay = submit
 
@@ -376,10 +371,18 @@ class App:
         """Submits them, each `after` the one before: the Task of the last."""
         if not orders:
             raise TypeError("chain() takes at least one order, as method.order(…)")
-        for before, order in zip((None, *orders), orders):
-            order.options.update({"after": before.task} if before is not None else {})
-            self.send(order)
-        last: Task[Any] = orders[-1].task
+        for number, order in enumerate(orders):
+            order.options.update({"after": orders[number - 1].task} if number else {})
+            last = self.send(order)
+        return last
+
+    async def chain_async(self, *orders: Order) -> AsyncTask[Any]:
+        """The same by the app's client of the event loop that runs."""
+        if not orders:
+            raise TypeError("chain_async() takes at least one order, as method.order(…)")
+        for number, order in enumerate(orders):
+            order.options.update({"after": orders[number - 1].task} if number else {})
+            last = await self.send_async(order)
         return last
 
     def send(self, order: Order) -> Task[Any]:
@@ -388,6 +391,15 @@ class App:
             client = self.client
             sent = client._engine.run(client._client.submit(order.method, *order.params, **cast(TaskOptions, order.options)))
             order.task = task = Task[Any](client, sent)
+            task._fitting = self.methods[order.method].fitting
+        return task
+
+    async def send_async(self, order: Order) -> AsyncTask[Any]:
+        """The same by the app's client of the event loop that runs."""
+        client = self.aio
+        with submitting(self.layers, order):
+            sent = await client.submit(order.method, *order.params, **cast(TaskOptions, order.options))
+            order.task = task = AsyncTask[Any](client, sent.id, sent.said)
             task._fitting = self.methods[order.method].fitting
         return task
 

@@ -25,11 +25,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 class Child:
     """A process, from its start to its end."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self.channel, theirs = socket.socketpair()
         with theirs:
             words = [*command, "--child", str(theirs.fileno())]
-            self.process = subprocess.Popen(words, pass_fds=[theirs.fileno()], process_group=0)
+            self.process = subprocess.Popen(words, env=environment, pass_fds=[theirs.fileno()], process_group=0)
         self.channel.setblocking(False)
         self.pid, self.begun = self.process.pid, time.monotonic()
         self.is_ready = self.is_spent = False
@@ -74,6 +74,8 @@ class Parent:
     def __init__(self, command: list[str], args: argparse.Namespace) -> None:
         self._command, self._args = command, args
         self._places = [Place(number) for number in range(1, args.processes + 1)]
+        # Compiled files are told apart by the second in which a source was changed, and --dev is quicker.
+        self._environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"} if args.dev else dict(os.environ)
         self._leaving: list[Child] = []
         self._rolling: list[Place] = []  # those that SIGHUP still has to replace
         self._stops = self._status = 0
@@ -138,7 +140,7 @@ class Parent:
     # ---- processes ----
 
     def _spawn(self, place: Place) -> Child:
-        child = Child(self._command)
+        child = Child(self._command, self._environment)
         self._selector.register(child.channel, selectors.EVENT_READ, child)
         say(f"process {place.number}: {child.pid} starts")
         return child

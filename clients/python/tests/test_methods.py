@@ -49,6 +49,14 @@ class Many:
 
     def test_a_chain_and_orders(self: Any) -> None:
         self.assertEqual(app.chain(square.order(2), times.order(3, factor=4), square.order(5)).wait(timeout=30), 25)
+
+        async def main() -> int:
+            try:
+                last = await app.chain_async(cube.order(2), times.order(3, 5))
+                return int(await last.wait(timeout=30))
+            finally:
+                await app.aclose()
+        self.assertEqual(asyncio.run(main()), 15)
         last = app.chain(square.order(-1), square.order(6))
         with self.assertRaisesRegex(RemoteError, "AFTER"):
             last.wait(timeout=30)
