@@ -111,6 +111,33 @@ func (o *WorkOptions) wrong(handlers map[string]Handler) error {
 	return nil
 }
 
+// withActors are the handlers of plain methods and those of the types, each with what goes round it.
+func withActors(handlers map[string]Handler, actors map[string]ActorType, round func(Handler) Handler) map[string]Handler {
+	all := map[string]Handler{}
+	for name, handler := range handlers {
+		all[name] = round(handler)
+	}
+	for name, t := range actors {
+		for method := range t.Methods {
+			all[name+"."+method] = t.handler(method, round)
+		}
+	}
+	return all
+}
+
+// handler is that of a method. What goes round it sees the result without the changes.
+func (t ActorType) handler(method string, round func(Handler) Handler) Handler {
+	return func(c *Context, params []any) (any, error) {
+		var changes map[string]any
+		result, err := round(func(c *Context, params []any) (any, error) {
+			done, err := t.run(c, method, params)
+			changes = done.Changes
+			return done.Result, err
+		})(c, params)
+		return []any{result, changes}, err
+	}
+}
+
 // ourHost is the name of this machine, as much of it as the server takes; "": it is not known.
 func ourHost() string {
 	name, _ := os.Hostname()
