@@ -107,6 +107,8 @@ class Node(clients.Clients, unittest.TestCase):
         npm("pack", source, cwd=place)
         npm("install", *glob.glob(os.path.join(place, "*.tgz")), cwd=place)
         npm("install", "--install-links", source, cwd=place)
+        shown = subprocess.run([os.path.join(place, "node_modules", ".bin", "ergon-work"), "--help"], capture_output=True, text=True)
+        self.assertIn("--max-tasks", shown.stdout, shown.stderr)
         self.assertEqual(clients.files(source), before)
 
 

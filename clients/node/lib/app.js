@@ -21,11 +21,9 @@ function offered(name) {
 
 /** A task of an app: its name, and the options of its submissions. app.d.ts says what it shows. */
 class AppTask {
-    #app;
     #send;
 
-    constructor(app, send, name, options) {
-        this.#app = app;
+    constructor(send, name, options) {
         this.#send = send;
         this.name = name;
         this.options = Object.freeze(options);
@@ -43,15 +41,12 @@ class AppTask {
         return [this.name, params, this.options];
     }
 
-    async map(list, options) {
-        const tasks = await this.#send(Array.from(list, (each) => this.order(each)));
-        const { ended } = await this.#app.client.wait(tasks, options);
-        const known = new Map(ended.map((task) => [task.id, task]));
-        return tasks.map(({ id }) => Task.resultOf(known.get(id)));
+    map(list, options) {
+        return this.#send(Array.from(list, (each) => this.order(each)), options);
     }
 
     with(options) {
-        return new AppTask(this.#app, this.#send, this.name, checked({ ...this.options, ...options }, 'with()', OWN));
+        return new AppTask(this.#send, this.name, checked({ ...this.options, ...options }, 'with()', OWN));
     }
 }
 
@@ -64,7 +59,8 @@ function checked(options, where, own = []) {
 
 class App {
     #options;
-    #client = null;
+    #client = null; // its own
+    #lent = null; // what takes its place in tests
     #handlers = {}; // name: [handler, check or null]
     #actors = {};
     #crons = [];
@@ -77,16 +73,15 @@ class App {
     }
 
     get client() {
-        if (this.#client !== null) return this.#client;
+        if ((this.#lent ?? this.#client) !== null) return this.#lent ?? this.#client;
         if (this.url === undefined) throw new TypeError('an App needs a url: new App({ url }), or ERGON_URL');
         return (this.#client = new Client(this.url, this.#options));
     }
 
-    /** For the package: another client, and null for the one of `url` again. Returns the one before. */
+    /** For the package: another client, and null for its own again. Returns the one before. */
     static lend(app, client) {
-        const before = app.#client;
-        app.#client = client;
-        return before;
+        [client, app.#lent] = [app.#lent, client];
+        return client;
     }
 
     // ---- the registry ----
@@ -97,8 +92,8 @@ class App {
         if (typeof name !== 'string' || typeof handler !== 'function')
             throw new TypeError("a task is a name and a function: app.task('charge', { retries: 3 }, async (context, …) => …)");
         if (Object.hasOwn(this.#handlers, offered(name))) throw new TypeError(`this app has a task '${name}' already`);
-        const send = (what) => (Array.isArray(what) ? this.#sendMany(what) : this.#send(what));
-        const task = new AppTask(this, send, name, checked(policy, 'a policy'));
+        const send = (what, options) => (Array.isArray(what) ? this.#map(what, options) : this.#send(what));
+        const task = new AppTask(send, name, checked(policy, 'a policy'));
         this.#handlers[name] = [handler, checkerOf(name, check)];
         return task;
     }
@@ -114,11 +109,9 @@ class App {
         this.#actors[type] = kind;
         return (key) => {
             const ref = this.client.actor(`${type}/${key}`);
-            for (const how of ['call', 'tell']) {
-                const plain = ref[how].bind(ref);
+            for (const how of ['call', 'tell'])
                 ref[how] = (method, params = [], options = {}) =>
-                    this.#send({ how, actor: ref.name, method, params, options: { ...options } }, plain);
-            }
+                    this.#send({ how, actor: ref.name, method, params, options: { ...options } });
             return ref;
         };
     }
@@ -148,9 +141,9 @@ class App {
 
     // ---- callers ----
 
-    async #send(order, plain) {
-        if (plain !== undefined) return this.#round('submit', (one) => plain(one.method, one.params, one.options))(order);
-        this.#out ??= this.#round('submit', (one) => this.client[one.how](one.method, one.params, one.options));
+    async #send(order) {
+        this.#out ??= this.#round('submit', ({ how, actor, method, params, options }) =>
+            (actor === undefined ? this.client : this.client.actor(actor))[how](method, params, options));
         return this.#out(order);
     }
 
@@ -164,6 +157,13 @@ class App {
         const refused = tasks.find((task) => task instanceof ErgonError);
         if (refused !== undefined) throw refused;
         return tasks;
+    }
+
+    async #map(orders, options) {
+        const tasks = await this.#sendMany(orders);
+        const { ended } = await this.client.wait(tasks, options);
+        const known = new Map(ended.map((task) => [task.id, task]));
+        return tasks.map(({ id }) => Task.resultOf(known.get(id)));
     }
 
     #submitted(method, params, options, more) {
@@ -232,7 +232,7 @@ class App {
     }
 
     stop() {
-        this.#client?.stop();
+        (this.#lent ?? this.#client)?.stop();
     }
 
     /** Closes its client; the next use opens another. */

@@ -1,9 +1,7 @@
 /** A client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide. */
 
 import { EventEmitter } from 'events';
-import {
-    Change, CronInfo, FeedEvent, FeedFilter, ManyAnswer, ManyFilter, QueueInfo, SemInfo, TaskInfo, TaskList,
-} from './methods';
+import { CronInfo, FeedEvent, FeedFilter, ManyAnswer, ManyFilter, QueueInfo, SemInfo, TaskInfo, TaskList } from './methods';
 
 /** A number of milliseconds, as of setTimeout(), or a text with its unit: "500ms", "5s", "10m", "2h", "7d". Everywhere. */
 export type Duration = number | string;
@@ -509,6 +507,8 @@ export class ActorRef {
     drop(options?: CallOptions): Promise<string>;
 }
 
+type Changed = Pick<TaskInfo, 'id' | 'state' | 'priority' | 'due'>;
+
 /** A task that the server keeps. */
 export class Task<R = any> {
     id: string;
@@ -525,7 +525,7 @@ export class Task<R = any> {
     retry(options?: CallOptions): Promise<any>;
     forget(options?: CallOptions): Promise<any>;
     /** Its priority and time, before it has begun. */
-    change(options: Change): Promise<{ id: string; state: string; priority: number; due: number | null }>;
+    change(options: CallOptions & { priority?: number; delay?: Duration; at?: Moment }): Promise<Changed>;
     /** Ends its wait for a time. */
-    runNow(options?: CallOptions): Promise<{ id: string; state: string; priority: number; due: number | null }>;
+    runNow(options?: CallOptions): Promise<Changed>;
 }

@@ -532,19 +532,7 @@ class Client extends events.EventEmitter {
         }
     }
 
-    // ---- lists ----
-
-    tasks({ timeout, signal, ...filter } = {}) {
-        return methods.pages(this, 'task.list', 'tasks', told('list', filter, 'tasks()', CALL), { timeout, signal });
-    }
-
-    workers({ timeout, signal, ...filter } = {}) {
-        return methods.pages(this, 'worker.list', 'workers', told('page', filter, 'workers()', CALL), { timeout, signal });
-    }
-
-    actors({ timeout, signal, ...filter } = {}) {
-        return methods.pages(this, 'actor.list', 'actors', told('page', filter, 'actors()', CALL), { timeout, signal });
-    }
+    // ---- further methods; most are in methods.js ----
 
     async *events({ signal = new AbortController().signal, ...filter } = {}) {
         const wire = told('feed', filter, 'events()', ['signal']);
@@ -557,18 +545,6 @@ class Client extends events.EventEmitter {
                 gap = null;
             }
         }
-    }
-
-    cancelMany(filter = {}) {
-        return methods.many(this, 'cancel', filter);
-    }
-
-    retryMany(filter = {}) {
-        return methods.many(this, 'retry', filter);
-    }
-
-    forgetMany(filter = {}) {
-        return methods.many(this, 'forget', filter);
     }
 
     async cronRun(name, { timeout, signal, ...options } = {}) {
@@ -649,29 +625,17 @@ class Task {
         return this.#client.request('task.get', [this.id, wire], { timeout, signal, again: true });
     }
 
-    explain(options) {
-        return this.#client.request('task.explain', [this.id], { ...options, again: true });
-    }
-
-    cancel(options) {
-        return this.#client.request('task.cancel', [this.id], options);
-    }
-
-    retry(options) {
-        return this.#client.request('task.retry', [this.id], options);
-    }
-
-    forget(options) {
-        return this.#client.request('task.forget', [this.id], options);
-    }
-
     async change({ timeout, signal, ...options } = {}) {
         const wire = told('change', options, 'change()', CALL);
         return this.#client.request('task.change', [this.id, wire], { timeout, signal });
     }
 
-    runNow(options) {
-        return this.#client.request('task.run_now', [this.id], options);
+    static {
+        const verbs = { explain: 'explain', cancel: 'cancel', retry: 'retry', forget: 'forget', runNow: 'run_now' };
+        for (const [name, verb] of Object.entries(verbs))
+            Task.prototype[name] = function (options) {
+                return this.#client.request(`task.${verb}`, [this.id], { ...options, again: verb === 'explain' });
+            };
     }
 }
 
@@ -717,14 +681,6 @@ class ActorRef {
         return this.#client.request('actor.explain', [this.name], { ...options, again: true });
     }
 
-    start({ reset = false, ...options } = {}) {
-        return this.#steer('actor.start', { reset }, options);
-    }
-
-    stop({ reason, ...options } = {}) {
-        return this.#steer('actor.stop', { reason }, options);
-    }
-
     /** Puts a reminder, in place of the one of its name: {in | at, every}. */
     async remind(name, method, params = [], { timeout, signal, ...when } = {}) {
         const order = [this.name, name, method, params, told('reminder', when, 'remind()', CALL)];
@@ -736,16 +692,14 @@ class ActorRef {
         return this.#client.request('actor.forget', [this.name, name], options);
     }
 
-    wake(options) {
-        return this.#steer('actor.wake', {}, options);
-    }
-
-    drop(options) {
-        return this.#steer('actor.drop', {}, options);
-    }
-
-    async #steer(method, wire, options) {
-        return part(await this.#client.request(method, [this.name, wire], options), 'stage', isString);
+    static {
+        const verbs = { start: { reset: false }, stop: { reason: undefined }, wake: {}, drop: {} }; // and their options
+        for (const [verb, defaults] of Object.entries(verbs))
+            ActorRef.prototype[verb] = async function ({ timeout, signal, ...own } = {}) {
+                const wire = check({ ...defaults, ...own }, Object.keys(defaults), `${verb}()`);
+                const answer = await this.#client.request(`actor.${verb}`, [this.name, wire], { timeout, signal });
+                return part(answer, 'stage', isString);
+            };
     }
 }
 

@@ -1,6 +1,6 @@
 /** What the server answers to the methods of a client; PROTOCOL.md says more. Servers may add members. */
 
-import { CallOptions, Duration, Moment, TaskEvent, TaskId } from './client';
+import { CallOptions, Duration, TaskEvent, TaskId } from './client';
 
 /** Unix milliseconds. */
 type Time = number;
@@ -142,10 +142,4 @@ export interface SemInfo {
     waiting: number;
     durable: boolean | string;
     [more: string]: any;
-}
-
-export interface Change extends CallOptions {
-    priority?: number;
-    delay?: Duration;
-    at?: Moment;
 }

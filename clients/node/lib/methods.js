@@ -1,4 +1,4 @@
-// Methods of a client that are one request each, in a table: queues, crons, semaphores, and what the server says of itself.
+// Methods of a client that are a request and no more, in tables: queues, crons, semaphores, lists, and changes of many tasks.
 'use strict';
 
 const { check, told } = require('./options');
@@ -23,33 +23,41 @@ const TABLE = {
     semRevoke: ['sem.revoke', 2, TENANT, false],
     actorTypes: ['actor.types', 0, null, true],
 };
+// name: [method of the server, the member of its pages that has them, kind of its options]
+const PAGES = {
+    tasks: ['task.list', 'tasks', 'list'],
+    workers: ['worker.list', 'workers', 'page'],
+    actors: ['actor.list', 'actors', 'page'],
+};
+const MANY = { cancelMany: 'task.cancel', retryMany: 'task.retry', forgetMany: 'task.forget' };
 const CALL = ['timeout', 'signal'];
 
-/** Gives the class the methods of the table: after the parameters come options of the server and of a call. */
+/** The members of the pages of a method that has `cursor` and `next`. */
+async function* pages(client, method, members, filter, options) {
+    for (let cursor; cursor !== null;) {
+        const page = await client.request(method, [{ ...filter, cursor }], { ...options, again: true });
+        yield* page[members];
+        cursor = page.next ?? null;
+    }
+}
+
+/** Gives the class the methods of the tables: after the parameters come options of the server and of a call. */
 function addTo(Client) {
-    for (const [name, [method, count, known, again]] of Object.entries(TABLE)) {
-        const value = async function (...given) {
+    const add = (name, value) => Object.defineProperty(Client.prototype, name, { value, writable: true, configurable: true });
+    for (const [name, [method, count, known, again]] of Object.entries(TABLE))
+        add(name, async function (...given) {
             const { timeout, signal, ...options } = check(given[count] ?? {}, [...(known ?? []), ...CALL], `${name}()`);
             const params = given.slice(0, count);
             return this.request(method, known === null ? params : [...params, options], { timeout, signal, again });
-        };
-        Object.defineProperty(Client.prototype, name, { value, writable: true, configurable: true });
-    }
+        });
+    for (const [name, [method, members, kind]] of Object.entries(PAGES))
+        add(name, function ({ timeout, signal, ...filter } = {}) {
+            return pages(this, method, members, told(kind, filter, `${name}()`, CALL), { timeout, signal });
+        });
+    for (const [name, method] of Object.entries(MANY))
+        add(name, async function ({ timeout, signal, ...filter } = {}) {
+            return this.request(method, [told('filter', filter, `${name}()`, CALL)], { timeout, signal });
+        });
 }
 
-/** The members of the pages of a method that has `cursor` and `next`. */
-async function* pages(client, method, name, filter, options) {
-    for (let cursor; ;) {
-        const page = await client.request(method, [{ ...filter, cursor }], { ...options, again: true });
-        yield* page[name];
-        cursor = page.next ?? undefined;
-        if (cursor === undefined) return;
-    }
-}
-
-/** Cancels, retries or forgets many tasks, whose count it returns: {matched, …}. */
-function many(client, verb, { timeout, signal, ...filter }) {
-    return client.request(`task.${verb}`, [told('filter', filter, `${verb}Many()`, CALL)], { timeout, signal });
-}
-
-module.exports = { addTo, many, pages };
+module.exports = { addTo };

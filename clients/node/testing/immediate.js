@@ -63,9 +63,9 @@ class InProcess {
 
     // ---- tasks ----
 
-    task(id) {
+    task(id, where = '') {
         const task = this.#tasks.get(id);
-        if (task === undefined) throw named(`NOT_FOUND: no task ${id}: it never existed, or was forgotten`);
+        if (task === undefined) throw named(`NOT_FOUND: ${where}no task ${id}: it never existed, or was forgotten`);
         return task;
     }
 
@@ -91,6 +91,7 @@ class InProcess {
             return { ...idOf(same), duplicate: true, coalesced: false };
         }
         this.#handler(method);
+        for (const id of [...many(options.after), ...many(options.after_any)]) this.task(id, 'after: ');
         const { retries = 0, priority = 5, key: own = null, actor, traceparent = null } = options;
         const task = {
             id: `t${String(++this.#last).padStart(13, '0')}`, method, params, options, state: 'queued', attempt: 0, failures: 0,
@@ -110,8 +111,9 @@ class InProcess {
     /** Until it has ended: retries do not wait. */
     async run(task) {
         this.#tell(task, 'submitted');
-        const first = many(task.options.after).map((id) => this.#tasks.get(id)).find((one) => one?.state !== 'done');
-        if (many(task.options.after).length > 0 && first !== undefined) return this.#end(task, 'failed', AFTER);
+        const first = many(task.options.after).map((id) => this.#tasks.get(id));
+        await Promise.all([...first, ...many(task.options.after_any).map((id) => this.#tasks.get(id))].map((one) => one?.over));
+        if (first.some((one) => one?.state !== 'done')) return this.#end(task, 'failed', AFTER);
         for (let again = 0; ; ) {
             task.attempt++;
             this.#tell(task, 'started');

@@ -92,6 +92,7 @@ async function suite(t) {
         assert.strictEqual(await report.call('weekly'), 'the weekly report');
         await assert.rejects(app.client.submit('shop.none', []), { code: 'NO_METHOD' });
         await assert.rejects(app.client.call('shop.none', []), { code: 'NO_METHOD' });
+        await assert.rejects(ship.with({ after: 't0000000000abc' }).submit('o5'), { code: 'NOT_FOUND' });
         const gone = await ship.submit('o5');
         await gone.wait();
         await gone.forget();
