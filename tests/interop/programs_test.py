@@ -1,5 +1,5 @@
-"""The programs of docs/coming-from.md: in Python, Node and Go with Ergon, and in Celery, RQ and BullMQ on a Redis, each says the same.
-Ours has no more lines than theirs in its language, and the page shows all of them.
+"""The programs of docs/coming-from.md: in Python, Node and Go with Ergon, and in Celery, RQ and BullMQ on a Redis, each says
+the same.  Ours has no more lines than theirs in its language, and the page shows all of them.
 
 Each runs with its workers in a network namespace of its own, where Redis and Ergon have their usual ports."""
 import contextlib
@@ -73,8 +73,8 @@ class Room:
             time.sleep(0.05)
 
     def ergon(self, *words):
-        done = subprocess.run([f"{BUILD}/client/cli/ergon", "--json", *words], env=self.environment, capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run([f"{BUILD}/client/cli/ergon", "--json", *words], env=self.environment, capture_output=True,
+                              text=True, check=False)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def run(self, *argv):
@@ -149,9 +149,10 @@ def inside(program):
 class Programs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.running = {program: subprocess.Popen(
-            ["unshare", "--net", "--pid", "--fork", "--kill-child", "--map-root-user", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", PYTHON, __file__, program],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for program in SAYS}
+        apart = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--map-root-user", "sh", "-c",
+                 'ip link set lo up && exec "$@"', "sh"]
+        cls.running = {program: subprocess.Popen([*apart, PYTHON, __file__, program], stdout=subprocess.PIPE,
+                                                 stderr=subprocess.STDOUT, text=True) for program in SAYS}
 
     def expect(self, program):
         said, _ = self.running[program].communicate()

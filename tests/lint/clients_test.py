@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The packages of Python, Node and Go, and the programs that use them, as their own languages' checkers want them: mypy --strict, tsc,
-go vet, gofmt, and the default rules of ruff and ESLint."""
+"""The packages of Python, Node and Go, and the programs that use them, as their own languages' checkers want them: mypy
+--strict, tsc, go vet, gofmt, and the default rules of ruff and ESLint."""
 import glob
 import os
 import subprocess
@@ -26,13 +26,14 @@ def files(*patterns):
 
 def said(*argv, **more):
     """What it prints, if anything is wrong."""
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **more)
     return done.stdout if done.returncode != 0 or done.stdout else ""
 
 
 def of_rules(paths):
-    done = subprocess.run(["node", os.path.join(ROOT, "tests", "lint", "clients_lint.js"), *paths], capture_output=True, text=True,
-                          env={**os.environ, "NODE_PATH": MODULES})
+    done = subprocess.run(["node", os.path.join(ROOT, "tests", "lint", "clients_lint.js"), *paths], capture_output=True,
+                          text=True, check=False, env={**os.environ, "NODE_PATH": MODULES})
     return done.stdout + done.stderr
 
 

@@ -19,6 +19,7 @@ AT_ONCE = 10.0  # s: one that lives longer has not ended at once
 CHANGES = 0.3  # s between looks at the files
 MEMORY = 1.0  # s between looks at the memory
 SKIPPED = ("__pycache__", "node_modules", "site-packages", "venv")
+ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)  # of two that are the same a busy process gets one
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
@@ -135,7 +136,7 @@ class Parent:
             for place in self._places:
                 place.due = None
             for child in self._children():
-                child.end(signal.SIGTERM if self._stops < 3 else signal.SIGKILL)
+                child.end(ENDS[min(self._stops, len(ENDS)) - 1])
 
     # ---- processes ----
 

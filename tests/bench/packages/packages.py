@@ -122,11 +122,11 @@ def peers(bench):
     """The round trip of one task after the other: submitted, run by a worker, its result fetched."""
     os.environ.update(bench.environment)
     sys.path[:0] = [f"{CLIENTS}/python", HERE]
-    import celery_peer  # pylint: disable=import-outside-toplevel
-    import redis  # pylint: disable=import-outside-toplevel
-    import rq  # pylint: disable=import-outside-toplevel
-    import rq_peer  # pylint: disable=import-outside-toplevel
-    import worker_app  # pylint: disable=import-outside-toplevel
+    import celery_peer
+    import redis
+    import rq
+    import rq_peer
+    import worker_app
     bench.start(["redis-server", "--save", "", "--appendonly", "no"], on=0)
     store = redis.Redis()
     bench.until(lambda: is_up(store, redis.ConnectionError), "redis-server")
@@ -140,7 +140,8 @@ def peers(bench):
             time.sleep(0.001)
         assert job.result == TEXT
 
-    ways = {"ergon": lambda: worker_app.echo.submit(TEXT).wait(), "celery": lambda: celery_peer.echo.delay(TEXT).get(), "rq": of_rq}
+    ways = {"ergon": lambda: worker_app.echo.submit(TEXT).wait(), "celery": lambda: celery_peer.echo.delay(TEXT).get(),
+            "rq": of_rq}
     seen = {way: [] for way in ways}
     for once in ways.values():
         once()
