@@ -208,7 +208,7 @@ class Parent:
         status = child.process.returncode
         text = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
         say(f"{child.pid} {how}" + ("" if how == "has left" and not status else f" {text}"))
-        if self._stops and status:
+        if self._stops and status and child.is_ready:  # one that is still starting has nothing to end in good order
             self._status = 1
 
     def _look_for_ends(self, place: Place) -> None:

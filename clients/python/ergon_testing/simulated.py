@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # It stands in for parts of Python itself, which checkers do not know; what users call has annotations.
-"""What handlers call of Python itself, in a simulated world: time, chance, locks and threads (see testing.py).
+"""What handlers call of Python itself, in a simulated world: time, chance, locks and threads (see world.py).
 
 While a simulation goes on, the functions below stand in the place of Python's wherever a module has them as a global, also by
 `from time import sleep`. Threads that are not of the simulation still get Python's own.
