@@ -15,8 +15,9 @@ class Package(unittest.TestCase):
         before = clients.files(source)
         # lint/clients vets; programs without symbols are linked in half the time.
         race = ("-race",) if SANITIZE == "thread" else ()
-        done = subprocess.run(["go", "test", "-count=1", "-vet=off", "-ldflags=-s -w", *race, "./..."], cwd=source, env={**OFFLINE, "ERGOND": ERGOND}, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(["go", "test", "-count=1", "-vet=off", "-ldflags=-s -w", *race, "./..."], cwd=source,
+                              env={**OFFLINE, "ERGOND": ERGOND}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(clients.files(source), before)
 

@@ -185,14 +185,24 @@ func TestAProcessThatDiesIsStartedAgain(t *testing.T) {
 	first := l.run("pid")
 	syscall.Kill(first, syscall.SIGKILL)
 	l.heard(fmt.Sprintf("(pid %d) ended: signal: killed", first))
-	l.heard("starts again in 100ms")
 	l.heard("is ready")
 	second := l.run("pid")
 	syscall.Kill(second, syscall.SIGTERM)
 	l.heard(fmt.Sprintf("(pid %d) ended: in good order", second))
-	l.heard("starts again in 200ms")
 	if status := l.end(); status != 0 || first == second {
 		t.Errorf("status %d, processes %d, %d", status, first, second)
+	}
+}
+
+func TestThePauseBeforeAnotherStartGrows(t *testing.T) {
+	p := newParent(&settings{processes: 1}, nil)
+	pauses := []time.Duration{}
+	for len(pauses) < 10 {
+		p.later(0, nil)
+		pauses = append(pauses, p.pauses[0])
+	}
+	if pauses[0] != pauseMin || pauses[1] != 2*pauseMin || pauses[9] != pauseMax {
+		t.Errorf("%v", pauses)
 	}
 }
 
