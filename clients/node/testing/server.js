@@ -35,7 +35,9 @@ async function server(...flags) {
     });
     const kill = () => child.kill('SIGKILL'); // a test that ends the process leaves no server
     process.once('exit', kill);
+    const hold = (how) => [child, child.stdout, child.stderr].forEach((one) => one[how]());
     const close = async () => {
+        hold('ref');
         if (!isOver) child.kill('SIGTERM');
         await over;
         process.off('exit', kill);
@@ -51,7 +53,7 @@ async function server(...flags) {
     } finally {
         await client.close();
     }
-    over.catch(() => {});
+    hold('unref'); // a test that forgets close() ends all the same
     return { url, pid: child.pid, close, [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]: close };
 }
 
