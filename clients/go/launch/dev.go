@@ -69,18 +69,22 @@ func watch(program, folder string, changed func(file, program string)) {
 		}
 		if file == program {
 			changed(file, program)
-		} else if to := filepath.Join(folder, fmt.Sprint("program-", number)); build(file, to) {
+		} else if to := filepath.Join(folder, fmt.Sprint("program-", number)); build(file, to, packageOf()) {
 			changed(file, to)
 		}
 	}
 }
 
-// build makes the program anew; false: that failed.
-func build(file, to string) bool {
-	of := "."
+// packageOf is the package that this program was built of.
+func packageOf() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" && info.Path != "command-line-arguments" {
-		of = info.Path
+		return info.Path
 	}
+	return "."
+}
+
+// build makes the program anew; false: that failed.
+func build(file, to, of string) bool {
 	said, err := exec.Command("go", "build", "-o", to, of).CombinedOutput()
 	if err != nil {
 		log.Printf("launch: %s has changed, and go build failed: %v\n%s", file, err, strings.TrimSpace(string(said)))

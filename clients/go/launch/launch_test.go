@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -355,6 +356,30 @@ func TestWhatIsLookedAt(t *testing.T) {
 	os.Remove(filepath.Join(folder, "a.go"))
 	if file := now.changed(sources(folder, "")); filepath.Base(file) != "a.go" {
 		t.Errorf("%q", file)
+	}
+}
+
+func TestWhatCannotBeBuiltHasLines(t *testing.T) {
+	said := strings.Builder{}
+	log.SetOutput(&said)
+	defer log.SetOutput(os.Stderr)
+	before, _ := os.Getwd()
+	defer os.Chdir(before)
+	os.Chdir(t.TempDir())
+	os.WriteFile("go.mod", []byte("module m\n\ngo 1.19\n"), 0o600)
+	for text, isRight := range map[string]bool{"func main() {}\n": true, "func main() { x }\n": false} {
+		os.WriteFile("main.go", []byte("package main\n\n"+text), 0o600)
+		os.Remove("program")
+		built := build("main.go", "program", ".")
+		_, err := os.Stat("program")
+		if built != isRight || (err == nil) != isRight {
+			t.Errorf("%s: %v, %v, %s", text, built, err, said.String())
+		}
+	}
+	for _, words := range []string{"main.go has changed, and go build failed", "undefined: x"} {
+		if !strings.Contains(said.String(), words) {
+			t.Errorf("%s", said.String())
+		}
 	}
 }
 
