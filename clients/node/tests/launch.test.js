@@ -6,7 +6,7 @@ const { EventEmitter, once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { after, before, test } = require('node:test');
+const { after, before, test: plain } = require('node:test');
 const { Client } = require('ergon-client');
 const { server } = require('ergon-client/testing');
 
@@ -41,12 +41,23 @@ before(async () => {
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ergon-work-'));
 });
 after(async () => {
+    for (const child of children) child.kill('SIGKILL'); // those that a test left
     await client.close();
     await place.close();
     fs.rmSync(folder, { recursive: true });
 });
 
-const begin = (words) => spawn(process.execPath, [PROGRAM, ...words], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+const children = [];
+
+function begin(words) {
+    const child = spawn(process.execPath, [PROGRAM, ...words], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    children.push(child);
+    return child;
+}
+
+/** A test that hangs fails, and leaves nothing that keeps the process alive. */
+const test = (name, use) => plain(name, { timeout: 60000 }, use);
+
 
 /** Runs ergon-work, whose lines are heard one after the other, and use(it); it ends in good order. */
 async function launched(flags, use, text = APP) {
