@@ -178,7 +178,7 @@ func (p *Program) work(s *settings) int {
 		return 1
 	}
 	defer client.Close()
-	signal.Ignore(syscall.SIGINT, syscall.SIGHUP) // a terminal sends them to all; the parent decides
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP) // a terminal sends them to all; the parent decides
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() {

@@ -267,6 +267,13 @@ func TestTheEndIsInGoodOrder(t *testing.T) {
 	}
 }
 
+func TestWorkersLeaveAParentThatWasKilled(t *testing.T) {
+	l := start(t, executable(t))
+	l.heard("is ready")
+	l.signal(syscall.SIGKILL)
+	l.status() // the worker has the other end of its lines, too
+}
+
 func TestTheSecondSignalEndsAtOnce(t *testing.T) {
 	l := start(t, executable(t))
 	l.heard("is ready")

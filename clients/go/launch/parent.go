@@ -112,6 +112,9 @@ func (p *parent) start(place int, before *process) {
 	}
 	if err != nil {
 		log.Printf("launch: worker %d: %v", place+1, err)
+		if said != nil {
+			said.Close()
+		}
 		p.later(place, before)
 		return
 	}
