@@ -177,7 +177,7 @@ class Admin(Document, unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("curl"), "curl is not installed")
 class Comparison(unittest.TestCase):
-    """Each row of the comparison has the command of ours that shows it: all of them run, one after the other, and do not fail."""
+    """Each row of what is to be seen and steered has the command of ours that shows it: all of them run, one after the other, and do not fail."""
 
     # What goes on until it is told to end, and what ends otherwise than well where nothing is wrong.
     ENDINGS = {"ergon top": " -n 1", "ergon events": " --after oldest -n 1", "ergon task watch ID": " --timeout 30s",
@@ -186,7 +186,7 @@ class Comparison(unittest.TestCase):
 
     def commands(self):
         with open(os.path.join(SOURCE, "docs/comparison.md")) as f:
-            rows = re.findall(r"^\| (?:[a-z][^|]*|JSON[^|]*|Prometheus) \| ([^|]*) \|", f.read(), re.M)
+            rows = re.findall(r"^\| (?:[a-z][^|]*|JSON[^|]*|Prometheus) \| ([^|]*) \|", f.read().partition("## To write tasks in")[0], re.M)
         for row in rows:
             found = re.findall(r"`((?:ergond?|curl|bpftrace) [^`]*)`", row)
             self.assertTrue(found, f"no command in {row!r}")
