@@ -9,12 +9,15 @@ import functools
 import inspect
 import queue
 import signal
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from . import serving
 from .errors import Cancelled
+
+ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Context:
@@ -137,13 +140,28 @@ class Threads:
 
 @contextlib.contextmanager
 def signals_to(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT call it, where this is the main thread."""
-    before: dict[int, Any] = {}
-    with contextlib.suppress(ValueError):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            before[number] = signal.signal(number, lambda _number, _frame: stop())
+    """SIGTERM and SIGINT call it, where this is the main thread. Python calls handlers in that thread alone, and may leave it asleep
+    when a signal comes as it begins to wait: so another thread reads which signals have come."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    woken, wakes = socket.socketpair()
+    wakes.setblocking(False)
+
+    def follow() -> None:
+        while numbers := woken.recv(64):
+            for _ in filter(ENDS.__contains__, numbers):
+                stop()
+    reader = threading.Thread(target=follow, name="ergon-signals", daemon=True)
+    reader.start()
+    handlers: list[Any] = [signal.signal(number, lambda *_: None) for number in ENDS]
+    before = signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        signal.set_wakeup_fd(before)
+        for number, handler in zip(ENDS, handlers):
+            signal.signal(number, handler)
+        wakes.close()
+        reader.join()
+        woken.close()

@@ -139,6 +139,12 @@ class Launcher(unittest.TestCase):
         self.assertEqual(task.get()["attempt"], 1)
         self.assertIn(task.cancel()["state"], ("queued", "waiting", "cancelled"))  # handed back
 
+    def test_two_signals_as_soon_as_it_works(self) -> None:
+        launched = self.launch()
+        launched.until("works")
+        launched.process.send_signal(signal.SIGTERM)
+        self.assertEqual(launched.end(signal.SIGINT), 0)
+
     def test_after_so_many_tasks_and_on_sighup(self) -> None:
         launched = self.launch("--max-tasks", "2")
         launched.until("works")
