@@ -34,12 +34,14 @@ function measured() {
 }
 
 async function main() {
-    let stops = 0;
+    let isStopped = false;
     let app;
-    const stop = () => (stops++, app?.stop());
+    // In good order, however often it is asked: systemd sends SIGTERM to all processes, and the parent asks, too.
+    const stop = () => isStopped || ((isStopped = true), app?.stop());
+    const hurry = () => (stop(), app?.stop());
     for (const signal of ['SIGINT', 'SIGHUP']) process.on(signal, () => {}); // of the terminal; the parent hears them, too
     process.on('SIGTERM', stop);
-    process.on('message', stop); // there is only one
+    process.on('message', (what) => (what === 'hurry' ? hurry() : stop()));
     process.on('disconnect', stop);
     if (url !== undefined) process.env.ERGON_URL = url;
     app = await load();
@@ -49,7 +51,7 @@ async function main() {
     }
     if (url !== undefined) app.url = url;
     if (maxTasks !== undefined || maxMemory !== undefined) app.use(measured());
-    if (stops === 0) await app.work({ slots, grace, signals: false, onReady: () => tell({ isReady: true }) });
+    if (!isStopped) await app.work({ slots, grace, signals: false, onReady: () => tell({ isReady: true }) });
     await app.close();
 }
 

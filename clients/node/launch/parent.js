@@ -151,9 +151,9 @@ class Parent {
         }
     }
 
-    #ask(child) {
+    #ask(child, what = 'stop') {
         child.life.isAsked = true;
-        child.send('stop', () => {}); // it may have gone
+        child.send(what, () => {}); // it may have gone
     }
 
     /** Replaces all when a source file changes. */
@@ -176,7 +176,7 @@ class Parent {
         const what = this.#stops > 1 ? 'handlers are cancelled' : 'all end in good order';
         if (signal !== undefined) console.error(`ergon-work: ${signal}: ${what}`);
         for (const { timer } of this.#places) clearTimeout(timer);
-        for (const child of this.#children) this.#ask(child);
+        for (const child of this.#children) this.#ask(child, this.#stops > 1 ? 'hurry' : 'stop');
         if (this.#stops === 2) setTimeout(() => this.#children.forEach((child) => child.kill('SIGKILL')), LEAVE);
         if (this.#children.size === 0) process.exit();
     }

@@ -6,8 +6,7 @@ const { encode } = require('../msgpack');
 const { told: optionsOf, wholeOf } = require('./options');
 const { Context } = require('./serving');
 
-const UNKNOWN =
-    '100ms'; // until a state of a schema that this host does not know is offered to a host again
+const UNKNOWN = '100ms'; // until a state of a schema that this host does not know is offered to a host again
 const same = (value) => value;
 // name: [that of the server, how its value is told]
 const POLICY = {

@@ -4,13 +4,16 @@ import {
     Actor, ActorRef, CallOptions, Client, ClientOptions, Context, CronOptions, SubmitOwn, Task, TaskOptions, WorkOptions,
 } from './client';
 
-/** Of one parameter: String, Number, Boolean, Buffer, Date, Array, Object (a map); a function; what has parse(), as of zod. */
+/**
+ * Of one parameter: String, Number, Boolean, Buffer, Date, Array, Object (a map); a function, which returns the value for the
+ * handler, or true: the same, or false: it is refused; what has parse(), as of zod. None may be async.
+ */
 export type Check = ((value: any) => any) | { parse(value: any): any };
 
 /**
  * Options of all submissions of a task. `check` is called before the handler, which gets what it returns; what it throws refuses
  * the parameters for good, with BAD_PARAMS: one Check for each parameter; or a function of all, which may return an array of
- * others; or an object whose parse() takes and returns the array of all.
+ * others, or false; or an object whose parse() takes and returns the array of all.
  */
 export interface Policy extends Omit<TaskOptions, 'delay' | 'at' | 'key' | 'after' | 'afterAny'> {
     check?: Check[] | ((...params: any[]) => any) | { parse(params: any): any };

@@ -135,7 +135,7 @@ class App {
 
     /** Runs last(job) within the middleware of a side, the first outermost. */
     #round(side, last) {
-        const within = (next, one) => (one[side] === undefined ? next : (job) => one[side](job, () => next(job)));
+        const within = (next, one) => (one[side] === undefined ? next : (job) => one[side](job, async () => next(job)));
         return this.#middleware.reduceRight(within, last);
     }
 

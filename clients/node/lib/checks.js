@@ -34,36 +34,40 @@ function reasonOf(error, at) {
     return issues.map(one).join('; ');
 }
 
+/** What a check returned. TypeError: a Promise, with which the handler would run unchecked. */
+function atOnce(made) {
+    if (typeof made?.then !== 'function') return made;
+    made.then(null, () => {}); // the error below says what to do
+    throw new TypeError('its check returned a Promise: use a check that is not async');
+}
+
 /** The check of one parameter: a function of its value that returns the value for the handler. */
 function oneOf(check) {
     const [wanted, is] = KINDS.get(check) ?? [];
-    if (is === undefined) return typeof check === 'function' ? check : (value) => check.parse(value);
+    if (is === undefined && typeof check.parse === 'function') return (value) => atOnce(check.parse(value));
     return (value) => {
-        if (!is(value)) throw new TypeError(`expected ${wanted}, and got ${kindOf(value)}`);
-        return value;
+        const made = is === undefined ? atOnce(check(value)) : is(value);
+        if (made === false) throw new TypeError(wanted ? `expected ${wanted}, and got ${kindOf(value)}` : 'its check refused it');
+        return made === true ? value : made;
     };
 }
 
-const isCheck = (check) => typeof check === 'function' || typeof check?.parse === 'function';
+// The `prototype` of a class, built-in or not, cannot be written: without `new` it cannot be called, or converts anything.
+const isClass = (check) => Object.getOwnPropertyDescriptor(check, 'prototype')?.writable === false;
+const isCheck = (check) => typeof check?.parse === 'function' || (typeof check === 'function' && !isClass(check));
 
 /** The check of all parameters: a function of their array that returns the array for the handler. */
 function allOf(check) {
     if (Array.isArray(check)) {
         const each = check.map(oneOf);
-        return (params, refuse) => {
+        return (params, attempt) => {
             if (params.length > each.length) throw new TypeError(`expected ${each.length} parameters, and got ${params.length}`);
-            return each.map((one, at) => {
-                try {
-                    return one(params[at]);
-                } catch (error) {
-                    return refuse(error, at);
-                }
-            });
+            return each.map((one, at) => attempt(() => one(params[at]), at));
         };
     }
-    if (typeof check !== 'function') return (params) => check.parse(params);
+    if (typeof check.parse === 'function') return (params) => atOnce(check.parse(params));
     return (params) => {
-        const made = check(...params);
+        const made = atOnce(check(...params));
         if (made === false) throw new TypeError('the check of its parameters refused them');
         return Array.isArray(made) ? made : params;
     };
@@ -75,19 +79,18 @@ function allOf(check) {
  */
 function checkerOf(name, check) {
     if ((check ?? null) === null) return null;
-    if (!(Array.isArray(check) ? check.every(isCheck) : isCheck(check)))
-        throw new TypeError(`check of ${name}: use a function, an object with parse(), or an array with one for each parameter`);
+    if (!(Array.isArray(check) ? check.every((one) => KINDS.has(one) || isCheck(one)) : isCheck(check) && !KINDS.has(check)))
+        throw new TypeError(
+            `check of ${name}: use a function that is no class, an object with parse(), or an array of these and of kinds: [String]`);
     const checked = allOf(check);
-    const refuse = (error, at) => {
-        throw error instanceof ErgonError ? error : new ErgonError('BAD_PARAMS', `${name}: ${reasonOf(error, at)}`);
-    };
-    return (params) => {
+    const attempt = (use, at) => {
         try {
-            return checked(params, refuse);
+            return use();
         } catch (error) {
-            return refuse(error);
+            throw error instanceof ErgonError ? error : new ErgonError('BAD_PARAMS', `${name}: ${reasonOf(error, at)}`);
         }
     };
+    return (params) => attempt(() => checked(params, attempt));
 }
 
 module.exports = { checkerOf };

@@ -536,13 +536,13 @@ class Client extends events.EventEmitter {
 
     async *events({ signal = new AbortController().signal, ...filter } = {}) {
         const wire = told('feed', filter, 'events()', ['signal']);
-        for (;;) {
+        for (let [gap, missed] = [null, 0]; ;) {
             const page = await this.#poll('task.events', [{ ...wire, timeout: POLL, max: PAGE }], signal);
             wire.after = page.next;
-            let { gap, missed } = page;
+            if (page.gap) [gap, missed] = [page.gap, page.missed && page.missed + missed]; // of pages without events, too
             for (const event of part(page, 'events', Array.isArray)) {
                 yield gap ? { ...event, gap, missed } : event;
-                gap = null;
+                [gap, missed] = [null, 0];
             }
         }
     }

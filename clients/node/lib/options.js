@@ -148,7 +148,9 @@ function told(kind, options, who, own = []) {
     for (const [name, value] of Object.entries(options)) {
         const camel = Object.hasOwn(table, name) ? name : name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
         if (!Object.hasOwn(table, camel)) unknown(name, [...Object.keys(table), ...own], who);
-        if (value === undefined || value === null) continue;
+        const isNone = value === undefined || value === null;
+        if (isNone && kind === 'filter') throw new TypeError(`${who}: ${name} is ${value}: leave it out, if all are meant`);
+        if (isNone) continue;
         const [other, change] = table[camel];
         wire[other] = change(value, name);
     }

@@ -91,7 +91,8 @@ test('what the registry refuses says what to use', () => {
     assert.throws(() => app.tasks({ sendMail: () => 1 }), /'sendMail' is no name.*write 'send_mail'/);
     assert.throws(() => app.actor('cart', class extends Actor { checkOut() {} }), /write 'cart.check_out'/);
     assert.throws(() => app.task('two', {}), /a task is a name and a function/);
-    assert.throws(() => app.task('two', { check: 7 }, () => 1), /check of two: use a function/);
+    for (const check of [7, String, Date, class {}, [class {}], [Map], [7]])
+        assert.throws(() => app.task('two', { check }, () => 1), /check of two: use a function/);
     assert.throws(() => app.task('one2', () => 1).with({ delai: 1 }), /did you mean 'delay'/);
     assert.throws(() => app.cron('c', '@daily', { overlapp: 'skip' }, () => 1), /did you mean 'overlap'/);
     assert.throws(() => app.actor('cart', class {}), /a class that extends Actor/);
@@ -108,6 +109,8 @@ test('parameters that do not fit fail the task for good', async () => {
     const conversions = [{ parse: (text) => new Date(text) }, (n) => n ?? 7];
     const made = app.task('made', { check: conversions }, async (_, date, n) => [date.getTime(), n]);
     const all = app.task('all', { check: (a, b) => a < b }, handler);
+    const positive = app.task('positive', { check: [Boolean, (n) => n > 0, { parse: (is) => is }] }, handler);
+    const late = app.task('late', { check: async () => { throw new Error('unheard'); } }, handler);
     const issues = [{ path: [0, 'cents'], message: 'Expected number, received string' }]; // as of zod
     const parse = ([map]) => {
         if (typeof map?.cents !== 'number') throw Object.assign(new Error('[…]'), { issues });
@@ -123,6 +126,9 @@ test('parameters that do not fit fail the task for good', async () => {
         await fails('BAD_PARAMS', kinds.call('a', 1, 2), /kinds: expected 2 parameters, and got 3/);
         assert.deepStrictEqual(await made.call('2030-01-01T00:00:00Z'), [Date.UTC(2030, 0, 1), 7]);
         assert.deepStrictEqual(await all.call(1, 2), [1, 2]);
+        assert.deepStrictEqual(await positive.call(false, 1, false), [false, 1, false]);
+        await fails('BAD_PARAMS', positive.call(true, 0, true), /positive: parameter 2: its check refused it/);
+        await fails('BAD_PARAMS', late.call(), /late: its check returned a Promise/);
         await fails('BAD_PARAMS', all.call(2, 1), /all: the check of its parameters refused them/);
         assert.deepStrictEqual(await parsed.call({ cents: 5 }), [5]);
         await fails('BAD_PARAMS', parsed.call({ cents: '5' }), /parsed: parameter 1\.cents: Expected number, received string/);
@@ -147,11 +153,12 @@ test('middleware goes round submissions and handlers, the first outermost', asyn
             }
         },
     });
+    app.use({ handle: (job, next) => next().finally(() => {}) }); // round a handler that is not async, too
     app.use(named('a')).use(named('b')).use(async (job, next) => {
         job.params = job.params.map((one) => one + 1);
         return [await next()];
     });
-    const one = app.task('one', { check: [Number] }, async (_, number) => number);
+    const one = app.task('one', { check: [Number] }, (_, number) => number);
     class Count extends Actor {
         add(number) { return (this.state.n = (this.state.n ?? 0) + number); }
     }

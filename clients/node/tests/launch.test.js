@@ -140,6 +140,24 @@ test('a second signal cancels the handlers, and hands their tasks back', async (
     await task.cancel();
 });
 
+test('a process that leaves already is not hurried by the first signal, nor by another SIGTERM', async () => {
+    await launched([], async (it) => {
+        const [, , old] = await it.heard(READY);
+        const task = await client.submit('pause');
+        await runs(task);
+        it.kill('SIGHUP');
+        await it.heard(READY);
+        it.kill('SIGTERM');
+        await it.heard(/^ergon-work: SIGTERM: all end/);
+        for (let i = 0; i < 2; i++) process.kill(Number(old), 'SIGTERM'); // as systemd does
+        await it.heard(/ended with status 0$/);
+        fs.writeFileSync(path.join(folder, 'go'), '');
+        assert.strictEqual(await task.wait(), 'done');
+        assert.strictEqual((await task.get()).attempt, 1);
+    });
+    fs.rmSync(path.join(folder, 'go'));
+});
+
 test('pauses grow while a process ends at once', async () => {
     await launched([], async (it) => {
         for (const seconds of ['0.1', '0.2', '0.4'])

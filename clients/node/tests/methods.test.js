@@ -2,7 +2,7 @@
 
 const assert = require('node:assert');
 const { after, before, test } = require('node:test');
-const { connect } = require('ergon-client');
+const { connect, Client } = require('ergon-client');
 const { server } = require('ergon-client/testing');
 
 let place, ergon;
@@ -49,6 +49,7 @@ test('tasks by filter, page by page, and changes of many', async () => {
     assert.strictEqual((await ergon.retryMany({ method: 'echo', state: 'cancelled', dryRun: true })).matched, 24);
     assert.strictEqual((await ergon.forgetMany({ state: 'cancelled' })).forgotten, 24);
     await assert.rejects(ergon.cancelMany(), { code: 'BAD_PARAMS' });
+    await assert.rejects(ergon.cancelMany({ state: 'queued', method: undefined }), /method is undefined: leave it out/);
     assert.throws(() => ergon.tasks({ stat: 'done' }), /did you mean 'state'/);
 });
 
@@ -89,4 +90,12 @@ test('events of tasks, workers, actors, and the server', async () => {
     assert.ok((await ergon.actorTypes()).some(({ type }) => type === 'counter'));
     assert.strictEqual(typeof (await ergon.info()).version, 'string');
     await assert.rejects(ergon.info({ tenant: 'x' }), TypeError);
+});
+
+test('a gap in the events is not lost with a page that has none', async () => {
+    const pages = [{ gap: 'overrun', missed: 2, events: [] }, { gap: 'overrun', missed: 3, events: [] }, { events: [{}, {}] }];
+    const session = { ended: null, limits: {}, request: async () => pages.shift(), finish: async () => {} };
+    const client = Client.inProcess(session);
+    assert.deepStrictEqual(await collect(client.events(), 2), [{ gap: 'overrun', missed: 5 }, {}]);
+    await client.close();
 });
