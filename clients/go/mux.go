@@ -2,10 +2,12 @@ package ergon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
 	"ergon-client/internal/options"
+	"ergon-client/internal/pause"
 	"ergon-client/msgpack"
 )
 
@@ -45,7 +47,7 @@ func (m *Mux) Use(all ...Middleware) { m.around = append(m.around, all...) }
 // Actor adds a type of actors.
 func (m *Mux) Actor(name string, t ActorType) { m.actors[name] = t }
 
-// Work offers all methods, as Client.Work does, and then puts the crons; it ends with the error if one is refused.
+// Work offers all methods, as Client.Work does, and then puts the crons; it ends with the error if one is refused for good.
 func (m *Mux) Work(ctx context.Context, c *Client, o WorkOptions) error {
 	actors := map[string]ActorType{}
 	for _, some := range []map[string]ActorType{m.actors, o.Actors} {
@@ -78,8 +80,16 @@ func (m *Mux) Work(ctx context.Context, c *Client, o WorkOptions) error {
 }
 
 func (m *Mux) put(ctx context.Context, c *Client) error {
-	for _, put := range m.crons {
-		if err := put(ctx, c); err != nil {
+	for i, attempt := 0, 0; i < len(m.crons); attempt++ {
+		err, e := m.crons[i](ctx, c), (*Error)(nil)
+		switch {
+		case err == nil:
+			i, attempt = i+1, -1
+		case errors.Is(err, ErrBroken) || errors.As(err, &e) && e.Retryable: // it replaces what an attempt before has put
+			if err = pause.Sleep(ctx, pause.For(attempt, pauseMin, pauseMax)); err != nil {
+				return err
+			}
+		default:
 			return err
 		}
 	}
@@ -243,26 +253,30 @@ func (t *Method[P, R]) Call(ctx context.Context, c *Client, p P) (R, error) {
 	return converted(t.result, result, err)
 }
 
-// Map submits a task for each of these, in groups, and returns their results in this order when all have ended, or one error.
+// Map submits a task for each of these, in groups, and returns their results in this order when all have ended, or one error. When
+// the server refuses one task, others of its group, and of the groups before, may run.
 func (t *Method[P, R]) Map(ctx context.Context, c *Client, all []P) ([]R, error) {
 	orders, results := make([]Order, 0, len(all)), make([]R, len(all))
-	for _, p := range all {
+	for i, p := range all {
 		_, err := t.mux.submit(ctx, t.Order(p), func(_ context.Context, o Order) (*Task, error) {
 			orders = append(orders, o)
 			return nil, nil
 		})
+		if times := len(orders) - i; err == nil && times != 1 {
+			err = bad("middleware submitted task %d of Map %d times, not once", i, times)
+		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	places := map[any]int{}
+	places := map[any][]int{} // several of one id, which has a key
 	for i := 0; i < len(orders); i += group {
 		tasks, errs, err := c.SubmitMany(ctx, nil, orders[i:min(i+group, len(orders))]...)
 		for j := range tasks {
 			if err = errs[j]; err != nil {
 				break
 			}
-			places[tasks[j].ID] = i + j
+			places[tasks[j].ID] = append(places[tasks[j].ID], i+j)
 		}
 		if err != nil {
 			return nil, err
@@ -274,9 +288,13 @@ func (t *Method[P, R]) Map(ctx context.Context, c *Client, all []P) ([]R, error)
 	}
 	ended, _, err := c.Wait(ctx, false, ids)
 	for _, task := range ended {
-		result, failure := resultOf(task)
-		if results[places[task["id"]]], failure = converted(t.result, result, failure); failure != nil {
+		said, failure := resultOf(task)
+		result, failure := converted(t.result, said, failure)
+		if failure != nil {
 			return nil, failure
+		}
+		for _, place := range places[task["id"]] {
+			results[place] = result
 		}
 	}
 	return results, err

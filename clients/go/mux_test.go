@@ -161,6 +161,36 @@ func TestMiddlewareGoesRoundSubmissionsAndHandlers(t *testing.T) {
 	}
 }
 
+func TestMapGivesEachInputItsResult(t *testing.T) {
+	mux, times := ergon.NewMux(), 1
+	mux.Use(ergon.Middleware{Submit: func(next ergon.Submitter) ergon.Submitter {
+		return func(ctx context.Context, o ergon.Order) (task *ergon.Task, err error) {
+			for i := 0; i < times; i++ {
+				task, err = next(ctx, o)
+			}
+			return task, err
+		}
+	}})
+	double := ergon.Handle[int, int](mux, "double", nil)
+	client := ergon.Local(func(_ context.Context, method string, params []any) (any, error) {
+		if method == "task.submit_many" { // with a key: the second is the first
+			return []any{map[string]any{"id": "1"}, map[string]any{"id": "1"}, map[string]any{"id": "2"}}, nil
+		}
+		ended := []any{map[string]any{"id": "2", "state": "done", "result": int64(6)},
+			map[string]any{"id": "1", "state": "done", "result": int64(2)}}
+		return map[string]any{"ended": ended, "open": []any{}}, nil
+	})
+	if all, err := double.Map(ctx, client, []int{1, 1, 3}); err != nil || !reflect.DeepEqual(all, []int{2, 2, 6}) {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, times = range []int{0, 2} {
+		_, err := double.Map(ctx, client, []int{1})
+		if wanted := fmt.Sprintf("task 0 of Map %d times, not once", times); err == nil || !strings.Contains(err.Error(), wanted) {
+			t.Errorf("%v instead of %s", err, wanted)
+		}
+	}
+}
+
 func TestRegistrationsThatAreWrongPanic(t *testing.T) {
 	mux := ergon.NewMux()
 	hello := ergon.Handle(mux, "hello", func(*ergon.Context, string) (any, error) { return nil, nil })

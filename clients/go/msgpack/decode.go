@@ -36,7 +36,9 @@ func formOf(t reflect.Type) (*form, error) {
 		return known.(*form), nil
 	}
 	f := &form{byName: map[string]int{}}
-	f.add(t, nil)
+	if err := f.add(t, nil); err != nil {
+		return nil, err
+	}
 	for i := range f.fields {
 		one := &f.fields[i]
 		if _, twice := f.byName[one.name]; twice {
@@ -48,7 +50,9 @@ func formOf(t reflect.Type) (*form, error) {
 	return f, nil
 }
 
-func (f *form) add(t reflect.Type, before []int) {
+// add adds the fields of a struct. One that has fields and shows none, as big.Int and time.Time, is an error: nothing of it would go.
+func (f *form) add(t reflect.Type, before []int) error {
+	hidden, shown := 0, 0
 	for i := 0; i < t.NumField(); i++ {
 		one, index := t.Field(i), append(append([]int{}, before...), i)
 		tag, tagged := one.Tag.Lookup("msgpack")
@@ -56,13 +60,20 @@ func (f *form) add(t reflect.Type, before []int) {
 			tag, tagged = one.Tag.Lookup("json")
 		}
 		name, flags, _ := strings.Cut(tag, ",")
+		if one.IsExported() || one.Anonymous {
+			shown++
+		} else if one.Name != "_" {
+			hidden++
+		}
 		switch {
 		case one.Type == reflect.TypeOf(struct{}{}) && flags == "array":
 			f.isArray = true
 		case one.Type == reflect.TypeOf(struct{}{}) && flags == "open":
 			f.isOpen = true
 		case one.Anonymous && !tagged && one.Type.Kind() == reflect.Struct:
-			f.add(one.Type, index)
+			if err := f.add(one.Type, index); err != nil && one.IsExported() {
+				return err
+			}
 		case one.IsExported() && tag != "-":
 			if name == "" {
 				name = snake(one.Name)
@@ -72,6 +83,10 @@ func (f *form) add(t reflect.Type, before []int) {
 				optional: omit || one.Type.Kind() == reflect.Pointer})
 		}
 	}
+	if hidden > 0 && shown == 0 {
+		return fmt.Errorf("msgpack: a %s has no exported field, so nothing of it would go: use a text, or a struct that has", t)
+	}
+	return nil
 }
 
 // snake writes OrderID as order_id.
@@ -197,7 +212,9 @@ func (c compiler) of(t reflect.Type) (*decode, error) {
 	made := new(decode)
 	c[t] = made
 	var err error
-	switch {
+	switch packer := reflect.TypeOf((*Packer)(nil)).Elem(); {
+	case t.Kind() != reflect.Interface && (t.Implements(packer) || reflect.PointerTo(t).Implements(packer)):
+		err = fmt.Errorf("msgpack: nothing can be converted to a %s, which goes as another value: use the type of that", t)
 	case t == timeType, t == reflect.TypeOf(Ext{}), t.Kind() == reflect.Interface && t.NumMethod() == 0:
 		*made = same(t)
 	case t == reflect.TypeOf(time.Duration(0)):
@@ -281,18 +298,25 @@ func text(reflect.Type) decode {
 	}
 }
 
-func float(reflect.Type) decode {
+func float(t reflect.Type) decode {
 	return func(value any, into reflect.Value) *Mismatch {
+		number, isHeld := 0.0, true
 		switch v := value.(type) {
 		case float64:
-			into.SetFloat(v)
+			number, isHeld = v, !into.OverflowFloat(v)
 		case int64:
-			into.SetFloat(float64(v))
+			number = float64(v)
+			isHeld = number < 1<<63 && int64(number) == v
 		case uint64:
-			into.SetFloat(float64(v))
+			number = float64(v)
+			isHeld = number < 1<<64 && uint64(number) == v
 		default:
 			return wrong("a number", value)
 		}
+		if !isHeld {
+			return wrong(fmt.Sprintf("a number that a %s holds", t), value)
+		}
+		into.SetFloat(number)
 		return nil
 	}
 }

@@ -153,6 +153,9 @@ func appendReflected(to []byte, v reflect.Value, depth int) ([]byte, error) {
 		}
 		return appendValue(to, v.Elem().Interface(), depth)
 	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
+			return appendBytes(to, v.Bytes()), nil // of another name, such as json.RawMessage
+		}
 		return appendList(to, v, depth)
 	case reflect.Map:
 		return appendMap(to, v, depth)

@@ -2,7 +2,9 @@ package msgpack_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
+	"math/big"
 	"reflect"
 	"strings"
 	"testing"
@@ -130,6 +132,34 @@ func TestWhatDoesNotFitIsNamed(t *testing.T) {
 	}
 }
 
+type packed struct{ ID string }
+
+func (p *packed) MsgpackValue() any { return p.ID }
+
+func TestBytesOfAnotherName(t *testing.T) {
+	raw := json.RawMessage("{}")
+	if seen := copied(t, raw); !reflect.DeepEqual(seen, []byte("{}")) {
+		t.Errorf("%#v", seen)
+	}
+	if back, err := decoded[json.RawMessage](t, copied(t, raw)); err != nil || string(back) != "{}" {
+		t.Errorf("%s, %v", back, err)
+	}
+}
+
+func TestNumbersThatAFloatDoesNotHold(t *testing.T) {
+	for _, value := range []any{int64(1<<53 + 1), int64(math.MaxInt64), uint64(math.MaxUint64)} {
+		if _, err := decoded[float64](t, value); err == nil || !strings.Contains(err.Error(), "that a float64 holds") {
+			t.Errorf("%v: %v", value, err)
+		}
+	}
+	if _, err := decoded[float32](t, 1e300); err == nil {
+		t.Error("1e300 is a float32")
+	}
+	if back, err := decoded[float64](t, int64(math.MinInt64)); err != nil || back != -1<<63 {
+		t.Errorf("%v, %v", back, err)
+	}
+}
+
 func TestTypesThatCannotBeConverted(t *testing.T) {
 	if _, err := msgpack.For[struct{ F func() }](); err == nil {
 		t.Error("a func")
@@ -143,6 +173,17 @@ func TestTypesThatCannotBeConverted(t *testing.T) {
 	}
 	if _, err := msgpack.Append(nil, make(chan int)); err == nil {
 		t.Error("a chan")
+	}
+	for _, hidden := range []any{*big.NewInt(5), big.NewInt(5), struct{ time.Time }{}} {
+		if _, err := msgpack.Append(nil, hidden); err == nil || !strings.Contains(err.Error(), "no exported field") {
+			t.Errorf("%T: %v", hidden, err)
+		}
+	}
+	if _, err := msgpack.For[struct{ At *big.Int }](); err == nil {
+		t.Error("a big.Int")
+	}
+	if _, err := msgpack.For[struct{ P *packed }](); err == nil || !strings.Contains(err.Error(), "goes as another value") {
+		t.Errorf("%v", err)
 	}
 }
 
