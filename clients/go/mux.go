@@ -253,8 +253,8 @@ func (t *Method[P, R]) Call(ctx context.Context, c *Client, p P) (R, error) {
 	return converted(t.result, result, err)
 }
 
-// Map submits a task for each of these, in groups, and returns their results in this order when all have ended, or one error. When
-// the server refuses one task, others of its group, and of the groups before, may run.
+// Map submits a task for each of these, in groups, and returns their results in this order when all have ended, or one error.
+// When the server refuses one task, others of its group, and of the groups before, may run.
 func (t *Method[P, R]) Map(ctx context.Context, c *Client, all []P) ([]R, error) {
 	orders, results := make([]Order, 0, len(all)), make([]R, len(all))
 	for i, p := range all {

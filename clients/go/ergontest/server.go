@@ -94,8 +94,13 @@ func Dial(t testing.TB, url string) *ergon.Client {
 func Work(t testing.TB, mux *ergon.Mux, url string, o ergon.WorkOptions) *ergon.Client {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, over := make(chan struct{}), make(chan error, 1)
-	o.OnReady = func() { close(ready) }
+	ready, over, after := make(chan struct{}), make(chan error, 1), o.OnReady
+	o.OnReady = func() {
+		close(ready)
+		if after != nil {
+			after()
+		}
+	}
 	worker := Dial(t, url)
 	go func() { over <- mux.Work(ctx, worker, o) }()
 	select {

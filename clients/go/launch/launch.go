@@ -5,7 +5,8 @@
 //	program --url unix:///run/ergon/socket --processes 4 --slots 8 --max-tasks 10000 --max-memory 512m
 //
 // The program starts itself as often as --processes says. SIGTERM and SIGINT end all in good order, twice at once; SIGHUP
-// replaces all, one after the other. The status is 0 after a good end, 1 after another, 2 for wrong flags.
+// replaces all, one after the other. The status is 0 after a good end, 1 after another, 2 for wrong flags, and where the first
+// processes cannot work, since the server refuses the token or the methods.
 package launch
 
 import (
@@ -52,6 +53,16 @@ func (p *Program) Main() { os.Exit(p.run(os.Args[1:])) }
 
 const child = "ERGON_LAUNCHED" // set in the environment of a process that works
 
+var isChild = os.Getenv(child) != ""
+
+// init keeps the environment and the parent's pipe from programs that this one starts, before its main function does.
+func init() {
+	if isChild {
+		os.Unsetenv(child)
+		syscall.CloseOnExec(3)
+	}
+}
+
 // settings are the flags.
 type settings struct {
 	url                        string
@@ -92,6 +103,11 @@ func (p *Program) parse(args []string) (*settings, error) {
 	flags.BoolVar(&s.dev, "dev", false, "build the program anew when a source file here changes, and replace the processes")
 	flags.BoolVar(&s.work, "work", p.Call == nil, "work, instead of what the program does otherwise")
 	err := flags.Parse(args)
+	flags.Visit(func(f *flag.Flag) {
+		if f.Name == "grace" && s.grace == 0 {
+			s.grace = -1 // none; 0 of WorkOptions is the default
+		}
+	})
 	switch {
 	case err != nil:
 		return nil, err
@@ -136,7 +152,7 @@ func (p *Program) run(args []string) int {
 		return 2
 	case !s.work:
 		return p.call(s)
-	case os.Getenv(child) != "":
+	case isChild:
 		return p.work(s)
 	}
 	return newParent(s, args).run()
@@ -169,9 +185,7 @@ func (p *Program) call(s *settings) int {
 
 // work ends in good order at SIGTERM, when the parent has gone, and when it has done what the flags allow.
 func (p *Program) work(s *settings) int {
-	os.Unsetenv(child) // which programs that handlers start would inherit
 	parent := os.NewFile(3, "parent")
-	syscall.CloseOnExec(3)
 	client, err := p.dial(s)
 	if err != nil {
 		log.Printf("launch: %v", err)
@@ -193,9 +207,18 @@ func (p *Program) work(s *settings) int {
 		})
 	}
 	p.Mux.Use(ergon.Middleware{Handler: s.counted(leave)})
-	p.Work.OnReady = func() { fmt.Fprintln(parent, "ready") }
+	ready := p.Work.OnReady
+	p.Work.OnReady = func() {
+		fmt.Fprintln(parent, "ready")
+		if ready != nil {
+			ready()
+		}
+	}
 	if err = p.Mux.Work(ctx, client, p.Work); err != nil {
 		log.Printf("launch: %v", err)
+		if e := (*ergon.Error)(nil); !errors.As(err, &e) || !e.Retryable {
+			fmt.Fprintln(parent, "cannot work")
+		}
 		return 1
 	}
 	return 0

@@ -35,6 +35,13 @@ func mux() *ergon.Mux {
 		}
 		return os.Getpid(), nil
 	})
+	ergon.Handle(mux, "sleeper", func(*ergon.Context, struct{}) (int, error) {
+		sleep := exec.Command("sleep", "300")
+		pipe, _ := syscall.Dup(3)
+		sleep.ExtraFiles = []*os.File{os.NewFile(uintptr(pipe), "parent")}
+		err := sleep.Start()
+		return sleep.Process.Pid, err
+	})
 	ergon.Handle(mux, "await", func(c *ergon.Context, name string) (int, error) {
 		c.Progress(1, 2, "waits")
 		_, _, err := c.Client.EventWait(c, name, 1)
@@ -204,6 +211,76 @@ func TestThePauseBeforeAnotherStartGrows(t *testing.T) {
 	}
 	if pauses[0] != pauseMin || pauses[1] != 2*pauseMin || pauses[9] != pauseMax {
 		t.Errorf("%v", pauses)
+	}
+}
+
+func TestAHangUpReplacesWhatRunsWhileAnotherIsToStartAgain(t *testing.T) {
+	l := start(t, executable(t), "--processes", "2")
+	l.heard("is ready")
+	l.heard("is ready")
+	first := l.run("pid")
+	syscall.Kill(first, syscall.SIGKILL)
+	l.heard("starts again in")
+	l.signal(syscall.SIGHUP)
+	l.heard("all workers are replaced")
+	l.heard("ended: in good order")
+	if status := l.end(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestTheEndOfAProcessIsSeenWhoeverHasItsPipe(t *testing.T) {
+	l := start(t, executable(t))
+	l.heard("is ready")
+	worker, sleeper := l.run("pid"), l.run("sleeper")
+	defer syscall.Kill(sleeper, syscall.SIGKILL)
+	syscall.Kill(worker, syscall.SIGKILL)
+	l.heard("ended: signal: killed")
+	if status := l.end(); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestAHandlerThatFailsToEndIsAStatus(t *testing.T) {
+	l := start(t, executable(t))
+	l.heard("is ready")
+	worker := l.run("pid")
+	l.waiting()
+	l.signal(syscall.SIGTERM)
+	l.heard("stopping: terminated")
+	syscall.Kill(worker, syscall.SIGKILL)
+	if status := l.status(); status != 1 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestWorkersThatTheServerRefusesAreNotStartedAgain(t *testing.T) {
+	l := start(t, executable(t), "--name", strings.Repeat("n", 1000))
+	l.heard("cannot work")
+	if status := l.status(); status != 2 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestASignalOfAnotherKindIsASecondOne(t *testing.T) {
+	p := newParent(&settings{processes: 1}, nil)
+	p.stop(syscall.SIGTERM)
+	p.stop(syscall.SIGTERM)
+	if p.status != 0 {
+		t.Error("a signal that came twice at once was two")
+	}
+	p.stop(syscall.SIGINT)
+	if p.status != 1 {
+		t.Errorf("status %d", p.status)
+	}
+}
+
+func TestNoGrace(t *testing.T) {
+	for flags, wanted := range map[string]time.Duration{"--grace=0": -1, "--grace=2s": 2 * time.Second, "--slots=1": 0} {
+		p := &Program{Mux: mux()}
+		if _, err := p.parse([]string{"--url", "unix:///x", flags}); err != nil || p.Work.Grace != wanted {
+			t.Errorf("%s: %v, %v", flags, p.Work.Grace, err)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	pauseMin = 100 * time.Millisecond // before a process that ended at once is started again
 	pauseMax = 10 * time.Second       // doubled up to this
 	atOnce   = 5 * time.Second        // a process that lived shorter has ended at once
+	lastWord = 100 * time.Millisecond // in which what a process said before its end is read, while others have its pipe, too
 	sameSign = 200 * time.Millisecond // in which a signal that comes twice is one: timeout(1) sends it to us, and to our group
 )
 
@@ -24,6 +25,7 @@ type process struct {
 	cmd     *exec.Cmd
 	life    io.Closer // the process ends when this is closed
 	begun   time.Time
+	ready   bool
 	leaving bool     // it ends as it should
 	stale   bool     // it is to be replaced
 	before  *process // which ends when this one is ready; nil: none
@@ -44,7 +46,9 @@ type parent struct {
 	alive  map[*process]bool // those that leave, too
 	pauses []time.Duration
 	ending bool
-	asked  time.Time // when it was to end
+	first  os.Signal // that ended it
+	asked  time.Time // when
+	worked bool      // a process has been ready
 	status int
 }
 
@@ -121,10 +125,16 @@ func (p *parent) start(place int, before *process) {
 	p.places[place] = one
 	p.alive[one] = true
 	log.Printf("launch: %v started", one)
+	read := make(chan struct{})
 	go func() {
 		lines(said, func(line string) { p.acts <- func() { p.heard(one, line) } })
 		said.Close()
+		close(read)
+	}()
+	go func() {
 		err := one.cmd.Wait()
+		said.SetReadDeadline(time.Now().Add(lastWord))
+		<-read
 		p.acts <- func() { p.ended(one, err) }
 	}()
 }
@@ -143,14 +153,23 @@ func (p *parent) later(place int, before *process) {
 	time.AfterFunc(pause, func() { p.acts <- func() { p.start(place, before) } })
 }
 
-// heard takes what a process says: it is ready, or it leaves by itself.
+// heard takes what a process says: it is ready, it cannot work, or it leaves by itself.
 func (p *parent) heard(one *process, line string) {
-	switch {
-	case line == "ready" && one.before != nil:
+	switch line {
+	case "ready":
 		log.Printf("launch: %v is ready", one)
-		p.leave(one.before)
-	case line == "ready":
-		log.Printf("launch: %v is ready", one)
+		one.ready, p.worked = true, true
+		if one.before != nil {
+			p.leave(one.before)
+		} else {
+			p.renew() // which waited while this place was empty
+		}
+	case "cannot work":
+		if !p.worked && !p.ending {
+			log.Printf("launch: %v cannot work, so none is started again", one)
+			p.status = 2
+			p.stop(syscall.SIGTERM)
+		}
 	default:
 		log.Printf("launch: %v %s", one, line)
 		if one.leaving = true; p.places[one.place] == one {
@@ -176,6 +195,9 @@ func (p *parent) ended(one *process, err error) {
 	log.Printf("launch: %v ended: %s", one, how)
 	switch now := p.places[one.place]; {
 	case p.ending:
+		if one.ready && err != nil && p.status == 0 {
+			p.status = 1
+		}
 	case now != one:
 		if now != nil && now.before == one {
 			now.before = nil
@@ -221,8 +243,8 @@ func (p *parent) stop(s os.Signal) {
 	switch {
 	case !p.ending:
 		log.Printf("launch: stopping: %v", s)
-		p.asked = time.Now()
-	case time.Since(p.asked) < sameSign:
+		p.first, p.asked = s, time.Now()
+	case s == p.first && time.Since(p.asked) < sameSign:
 		return
 	default:
 		log.Printf("launch: stopping at once: %v", s)

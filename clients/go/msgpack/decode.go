@@ -50,7 +50,8 @@ func formOf(t reflect.Type) (*form, error) {
 	return f, nil
 }
 
-// add adds the fields of a struct. One that has fields and shows none, as big.Int and time.Time, is an error: nothing of it would go.
+// add adds the fields of a struct. One that has fields and shows none, as big.Int and time.Time, is an error: nothing of it
+// would go.
 func (f *form) add(t reflect.Type, before []int) error {
 	hidden, shown := 0, 0
 	for i := 0; i < t.NumField(); i++ {
