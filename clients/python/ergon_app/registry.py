@@ -9,7 +9,6 @@ import functools
 import inspect
 import os
 import threading
-import weakref
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import (
     Any,
@@ -37,9 +36,11 @@ from ergon_client.options import (
     CronOptions,
     Policy,
     TaskOptions,
+    ids_of,
     schedule_of,
     told,
 )
+from ergon_client.protocol import background
 from ergon_client.times import Duration, Until
 from ergon_client.work import WorkOptions
 
@@ -48,6 +49,7 @@ C = ParamSpec("C")  # those of the function, which may take a Context, too
 R = TypeVar("R")
 T = TypeVar("T")
 GROUP = 1000  # tasks that a request submits
+AGAIN = 1.0  # s before a cron is put again that the server could not take
 Kind = TypeVar("Kind", bound=type[actors.Actor])
 
 
@@ -74,6 +76,12 @@ class AsyncTask(AioTask, Generic[R]):
 def groups(orders: list[Order]) -> Iterator[list[Order]]:
     """What a request takes."""
     return (orders[at:at + GROUP] for at in range(0, len(orders), GROUP))
+
+
+def after(order: Order, task: Any) -> Order:
+    """The order, to be run after this task, too; None: it is the first."""
+    before = {} if task is None else {"after": [*ids_of(order.options.get("after") or []), task]}
+    return Order(order.method, list(order.params), {**order.options, **before})
 
 
 class Registered(Generic[P, C, R]):
@@ -219,6 +227,18 @@ class Ref(blocking.ActorRef):
         return Order(f"{self.name.partition('/')[0]}.{method}", list(params), options)
 
 
+async def put(client: AioClient, cron: list[Any]) -> None:
+    """Puts a cron; a server that is busy, or whose store fails, is asked again."""
+    while True:
+        try:
+            await client.request("cron.put", cron, again=True)
+            return
+        except RemoteError as error:
+            if not error.retryable and error.code != "UNSURE":
+                raise
+        await asyncio.sleep(AGAIN)
+
+
 class Decorator:
     """What App.task() returns."""
 
@@ -264,7 +284,7 @@ class App:
         self.immediate: Any = None  # the aio.Client of testing.immediate(), and the blocking one
         self._client: blocking.Client | None = None
         self._process, self._gate = 0, threading.Lock()
-        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AioClient] = weakref.WeakKeyDictionary()
+        self._loops: dict[tuple[asyncio.AbstractEventLoop, str], AioClient] = {}  # by the loop and the URL
 
     # ---- what there is ----
 
@@ -362,28 +382,36 @@ class App:
         if self.immediate is not None:
             return cast(AioClient, self.immediate[0])
         loop = asyncio.get_running_loop()
-        if loop not in self._loops:
-            mine = self._client is not None and self._client._engine.is_loop(loop)  # handlers of work() run there
-            self._loops[loop] = self.client._client if mine else AioClient(self.address(), **self._options)
-        return self._loops[loop]
+        with self._gate:
+            if self._client is not None and self._client._engine.is_loop(loop):  # handlers of work() run there
+                return self._client._client
+            self._loops = {place: client for place, client in self._loops.items() if not place[0].is_closed()}
+            place = loop, self.address()
+            if place not in self._loops:
+                self._loops[place] = AioClient(place[1], **self._options)
+            return self._loops[place]
 
     def chain(self, *orders: Order) -> Task[Any]:
         """Submits them, each `after` the one before: the Task of the last."""
         if not orders:
             raise TypeError("chain() takes at least one order, as method.order(…)")
-        for number, order in enumerate(orders):
-            order.options.update({"after": orders[number - 1].task} if number else {})
-            last = self.send(order)
-        return last
+        last: Any = None
+        for order in orders:
+            linked = after(order, last)
+            last = self.send(linked)
+            order.task = last
+        return cast(Task[Any], last)
 
     async def chain_async(self, *orders: Order) -> AsyncTask[Any]:
         """The same by the app's client of the event loop that runs."""
         if not orders:
             raise TypeError("chain_async() takes at least one order, as method.order(…)")
-        for number, order in enumerate(orders):
-            order.options.update({"after": orders[number - 1].task} if number else {})
-            last = await self.send_async(order)
-        return last
+        last: Any = None
+        for order in orders:
+            linked = after(order, last)
+            last = await self.send_async(linked)
+            order.task = last
+        return cast(AsyncTask[Any], last)
 
     def send(self, order: Order) -> Task[Any]:
         """Submits an order."""
@@ -410,16 +438,21 @@ class App:
         return ref
 
     def close(self) -> None:
-        """Closes the client; the next submission opens another."""
+        """Closes the client, and those of event loops; the next submission opens another."""
         with self._gate:
-            client, self._client = self._client, None
+            client, self._client, loops, self._loops = self._client, None, self._loops, {}
+        for (loop, _), each in loops.items():
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(lambda closed: background(closed.close()), each)
         if client is not None:
             client.close()
 
     async def aclose(self) -> None:
         """Closes that of the event loop which runs."""
-        client = self._loops.pop(asyncio.get_running_loop(), None)
-        if client is not None:
+        loop = asyncio.get_running_loop()
+        with self._gate:
+            closed = [self._loops.pop(place) for place in list(self._loops) if place[0] is loop]
+        for client in closed:
             await client.close()
 
     # ---- work ----
@@ -444,7 +477,7 @@ class App:
 
         async def ready() -> None:
             for cron in self.crons.values():
-                await client.request("cron.put", cron, again=True)
+                await put(client, cron)
             if then is not None:
                 await then()
         return cast(WorkOptions, {**options, "ready": ready})
@@ -453,6 +486,6 @@ class App:
         """Ends work(), from any thread."""
         if self._client is not None:
             self._client.stop()
-        for loop, client in list(self._loops.items()):
-            with contextlib.suppress(RuntimeError):  # it is closed
+        for (loop, _), client in list(self._loops.items()):
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(client.stop)

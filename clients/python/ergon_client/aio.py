@@ -201,7 +201,12 @@ class Client(Methods):
                     self._news.up()
                 else:
                     self._news.refused(session.ended, False)
-                await session.over()
+                try:
+                    await session.over()
+                except asyncio.CancelledError:
+                    if not self._closed:  # the event loop ends, and nobody closed the client
+                        session.drop()
+                    raise
             await asyncio.sleep(pause(attempt, *self._backoff))
             attempt += 1
 

@@ -38,6 +38,13 @@ Events = AsyncGenerator[Found, None]
 LEAVE = 1.5  # s that the end of the process waits for a client that was not closed
 
 
+def blocked(work: Coroutine[Any, Any, Any]) -> RuntimeError:
+    """The error of a method that would wait on the event loop on which its own work is to run."""
+    work.close()
+    return RuntimeError("a coroutine function must not block its client's event loop: await app.send_async(method.order(…)), or "
+                        "a method of app.aio, such as app.aio.call(…)")
+
+
 class Engine:
     """The thread and the event loop of one client. It knows no Client, so that one that nobody closes can be freed."""
 
@@ -60,6 +67,8 @@ class Engine:
 
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """What a coroutine returns or raises; an interrupt of this thread (control-C) cancels it."""
+        if threading.current_thread() is self._thread:
+            raise blocked(work)
         with self._gate:
             if self._closing:
                 work.close()
@@ -208,7 +217,7 @@ class Client(Blocks):
         functions = {**types.handlers(actors or {}), **(handlers or {})}
         served = {name: threads.handler(function) for name, function in functions.items()}
         try:
-            with signals_to(self.stop) if options.get("signals", True) else contextlib.nullcontext():
+            with signals_to(lambda _: self.stop()) if options.get("signals", True) else contextlib.nullcontext():
                 self._engine.run(self._client.work(served, actors=actors, **cast(WorkOptions, {**options, "signals": False})))
         finally:
             threads.close()

@@ -58,7 +58,10 @@ class Fitting:
             values[name] = value
         defaults = self.signature.parameters
         last = max(names.index(name) for name in values)
-        return [values.get(name, defaults[name].default) for name in names[:last + 1]] + list(args[len(names):])
+        wire = [values.get(name, defaults[name].default) for name in names[:last + 1]]
+        if inspect.Parameter.empty in wire:
+            raise TypeError(f"{self._method}: parameter {names[wire.index(inspect.Parameter.empty)]!r} is missing")
+        return wire + list(args[len(names):])
 
     def fit(self, params: list[Any]) -> list[Any]:
         """The parameters as the function has them. RemoteError BAD_PARAMS, which is not tried again, says which does not fit."""
@@ -82,7 +85,7 @@ class Fitting:
         fitted = self.fit(params)
         if self._context is None:
             return function(*fitted)
-        if self._at < 0:
+        if self._at < 0 or len(fitted) < self._at:  # what is missing before it has defaults
             return function(*fitted, **{self._context: context})
         return function(*fitted[:self._at], context, *fitted[self._at:])
 

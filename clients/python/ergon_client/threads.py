@@ -139,8 +139,8 @@ class Threads:
 
 
 @contextlib.contextmanager
-def signals_to(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT call it, where this is the main thread. Python calls handlers in that thread alone, and may leave it
+def signals_to(stop: Callable[[int], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT call it with their number, where this is the main thread. Python calls handlers in that thread alone, and may leave it
     asleep when a signal comes as it begins to wait: so another thread reads which signals have come."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -150,8 +150,8 @@ def signals_to(stop: Callable[[], None]) -> Iterator[None]:
 
     def follow() -> None:
         while numbers := woken.recv(64):
-            for _ in filter(ENDS.__contains__, numbers):
-                stop()
+            for number in filter(ENDS.__contains__, numbers):
+                stop(number)
     reader = threading.Thread(target=follow, name="ergon-signals", daemon=True)
     reader.start()
     handlers: list[Any] = [signal.signal(number, lambda *_: None) for number in ENDS]

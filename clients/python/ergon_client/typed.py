@@ -52,7 +52,7 @@ def lowered(value: Any) -> Any:
     """Of what MessagePack does not have: a dataclass as a map, an enum by its value, a time as a timestamp, a timedelta as
     seconds, a set as an array, a date, a Decimal and a UUID as text. TypeError: it is none of them."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, datetime):
@@ -271,7 +271,11 @@ def record(kind: Any) -> Check:
             raise Misfit(f"one of {', '.join(checks)} (of {kind.__name__})", strange, " key")
         for name in needed - value.keys():
             raise Misfit(f"it belongs to {kind.__name__}", dataclasses.MISSING, f".{name}")
-        return kind(**{name: inner(checks[name], one, f".{name}") for name, one in value.items()})
+        fields = {name: inner(checks[name], one, f".{name}") for name, one in value.items()}
+        try:
+            return kind(**fields)
+        except (TypeError, ValueError) as error:  # its constructor refuses them
+            raise Misfit(f"{kind.__name__} ({error})", value) from None
     RECORDS[kind] = check
     hints = get_type_hints(kind)
     if is_typeddict(kind):

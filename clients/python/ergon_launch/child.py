@@ -1,4 +1,5 @@
-"""A process that works. It tells its parent "ready" and "spent" by a socket, and ends in good order when that is closed."""
+"""A process that works. It tells its parent "ready" and "spent" by a socket, and ends in good order when that is closed. SIGTERM
+ends it in good order, too, however often it comes, and SIGINT at once."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ import signal
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import cast
 
-from ergon_client import App, ErgonError, Middleware, Run
+from ergon_client import App, Client, ErgonError, Middleware, Run
+from ergon_client.threads import signals_to
 from ergon_client.work import WorkOptions
 
 USAGE = 2
@@ -75,14 +78,39 @@ def run(args: argparse.Namespace) -> int:
         if args.max_tasks:
             app.layers.insert(0, Counting(args.max_tasks, lambda: tell(b"spent")))
         threading.Thread(target=follow, args=(channel,), daemon=True).start()
-        options = {"slots": args.slots, "grace": args.grace, "name": args.name, "version": args.release, "ready": ready}
+        options = {"slots": args.slots, "grace": args.grace, "name": args.name, "version": args.release, "ready": ready,
+                   "signals": False}
         try:
-            app.work(**cast(WorkOptions, options))
+            ending = Ending(app.client)
+        except (ErgonError, OSError, ValueError) as error:
+            say(f"cannot work: {error}")
+            return USAGE
+        try:
+            with signals_to(ending.signalled):
+                try:
+                    app.work(**cast(WorkOptions, options))
+                finally:
+                    ending.is_over = True
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it leaves already
             app.close()
         except (ErgonError, TypeError, ValueError) as error:
             say(f"process {os.getpid()} cannot work: {error}")
-            return 1
+            return 1 if isinstance(error, ErgonError) else USAGE
     return 0
+
+
+class Ending:
+    """The signals that end the work."""
+
+    def __init__(self, client: Client) -> None:
+        self._client, self._asked, self.is_over = client, 0, False
+
+    def signalled(self, number: int) -> None:
+        while self._client._client._worker is None and not self.is_over:  # it has not begun
+            time.sleep(0.01)
+        while self._asked < (2 if number == signal.SIGINT else 1):
+            self._asked += 1
+            self._client.stop()
 
 
 def follow(channel: socket.socket) -> None:

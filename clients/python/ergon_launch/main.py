@@ -6,6 +6,9 @@ import argparse
 import re
 import sys
 
+from ergon_client.address import Address
+from ergon_client.times import seconds_of
+
 from . import child, parent
 
 UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -16,6 +19,21 @@ def size(text: str) -> int:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: write 512m, 2g")
     return int(found[1]) * UNITS[found[2]]
+
+
+def duration(text: str) -> str:
+    try:
+        seconds_of(text, "--grace")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def address(text: str) -> str:
+    try:
+        return Address(text).url
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def count(text: str) -> int:
@@ -32,10 +50,10 @@ def parser() -> argparse.ArgumentParser:
     work.add_argument("app", metavar="MODULE:APP", help="where the App is, as shop:app; default of APP: app")
     work.add_argument("--processes", type=count, default=1, metavar="N", help="how many processes, 1")
     work.add_argument("--slots", type=count, default=1, metavar="N", help="how many tasks each runs at a time, 1")
-    work.add_argument("--url", help="the server; default: the app's, or ERGON_URL")
+    work.add_argument("--url", type=address, help="the server; default: the app's, or ERGON_URL")
     work.add_argument("--max-tasks", type=count, metavar="N", help="replace a process that has run so many tasks")
     work.add_argument("--max-memory", type=size, metavar="SIZE", help="replace a process that has more memory, such as 512m")
-    work.add_argument("--grace", default="30s", metavar="DURATION", help="how long tasks have at the end of a process, 30s")
+    work.add_argument("--grace", type=duration, default="30s", metavar="DURATION", help="time for tasks when a process ends, 30s")
     work.add_argument("--name", help="its name, as 'ergon worker list' shows it")
     work.add_argument("--release", metavar="VERSION", help="its version, as 'ergon worker list' shows it")
     work.add_argument("--dev", action="store_true", help="replace all when a .py file below this folder changes")

@@ -19,7 +19,7 @@ AT_ONCE = 10.0  # s: one that lives longer has not ended at once
 CHANGES = 0.3  # s between looks at the files
 MEMORY = 1.0  # s between looks at the memory
 SKIPPED = ("__pycache__", "node_modules", "site-packages", "venv")
-ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)  # of two that are the same a busy process gets one
+ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)  # what a process takes as: in good order, at once, killed
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 
@@ -34,6 +34,7 @@ class Child:
         self.channel.setblocking(False)
         self.pid, self.begun = self.process.pid, time.monotonic()
         self.is_ready = self.is_spent = False
+        self._asked = 0  # of ENDS, how many it has had
 
     def listen(self) -> bool:
         """False: it says nothing more."""
@@ -45,9 +46,11 @@ class Child:
         self.is_spent |= b"spent" in said
         return bool(said)
 
-    def end(self, number: int = signal.SIGTERM) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(number)
+    def end(self, level: int = 1) -> None:
+        """Asks it to end: 1 in good order, 2 at once, 3 it is killed. What it was asked before it is not asked again."""
+        if level > self._asked and self.process.poll() is None:
+            self._asked = level
+            self.process.send_signal(ENDS[level - 1])
 
     def memory(self) -> int:
         """Bytes that are resident; 0: that is not known."""
@@ -114,7 +117,7 @@ class Parent:
             for number, handler in zip(SIGNALS, old):
                 signal.signal(number, handler)
             for child in self._children():
-                child.end(signal.SIGKILL)
+                child.end(len(ENDS))
                 child.process.wait()
 
     def _children(self) -> list[Child]:
@@ -136,7 +139,7 @@ class Parent:
             for place in self._places:
                 place.due = None
             for child in self._children():
-                child.end(ENDS[min(self._stops, len(ENDS)) - 1])
+                child.end(min(self._stops, len(ENDS)))
 
     # ---- processes ----
 
@@ -189,8 +192,6 @@ class Parent:
         if old is not None:
             self._leaving.append(old)
             old.end()
-        if self._stops:
-            place.now.end()
 
     def _has_ended(self, child: Child) -> bool:
         if child.process.poll() is None:
@@ -258,7 +259,7 @@ class Parent:
         say(f"{changed[0]} has changed: all processes are replaced")
         for place in self._places:
             if place.next is not None:
-                place.next.end(signal.SIGKILL)
+                place.next.end(len(ENDS))
                 self._leaving.append(place.next)
                 place.next = None
             place.due = 0.0

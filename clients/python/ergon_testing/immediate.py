@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -17,6 +18,7 @@ from ergon_client.news import log
 from ergon_client.protocol import as_dict, pack
 
 PERMANENT = ("BAD_PARAMS", "NO_METHOD", "NO_EXECUTOR", "DENIED", "TOO_LARGE", "TOO_DEEP")  # and what begins with PERMANENT
+IN_COROUTINE = contextvars.ContextVar("in_coroutine", default=False)  # a coroutine function runs: it must not block
 AGAINS = 1000  # times that a task may put itself off
 
 
@@ -196,11 +198,16 @@ class Server(aio.Client):
         told = {"task": task["id"], "attempt": task["attempt"], "tenant": task["tenant"], **turn,
                 **{name: options[name] for name in ("traceparent", "tracestate") if name in options}}
         context, params = serving.Context(wire, 0, task["method"], told), copied(task["params"])  # type: ignore[arg-type]
-        if not inspect.iscoroutinefunction(handler):
-            return handler(Context(context), *params)
-        if asyncio._get_running_loop() is not None:
-            return await handler(context, *params)
-        return asyncio.run(handler(context, *params))
+        is_coroutine = inspect.iscoroutinefunction(handler)
+        before = IN_COROUTINE.set(is_coroutine)
+        try:
+            if not is_coroutine:
+                return handler(Context(context), *params)
+            if asyncio._get_running_loop() is not None:
+                return await handler(context, *params)
+            return asyncio.run(handler(context, *params))
+        finally:
+            IN_COROUTINE.reset(before)
 
     # ---- actors ----
 
@@ -241,6 +248,8 @@ class Engine(blocking.Engine):
         self.client = client
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        if IN_COROUTINE.get():
+            raise blocking.blocked(work)
         return driven(work)
 
     def is_loop(self, loop: asyncio.AbstractEventLoop) -> bool:

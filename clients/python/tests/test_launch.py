@@ -102,7 +102,7 @@ class Launcher(unittest.TestCase):
         os.replace(path + ".new", path)
 
     def launch(self, *flags: str, **more: Any) -> Launched:
-        launched = Launched(self.folder, self.url, *flags, **more)
+        launched = Launched(self.folder, more.pop("url", self.url), *flags, **more)
         self.addCleanup(launched.process.kill)  # if it still runs
         return launched
 
@@ -138,6 +138,18 @@ class Launcher(unittest.TestCase):
         self.assertEqual(launched.end(signal.SIGINT), 0)
         self.assertEqual(task.get()["attempt"], 1)
         self.assertIn(task.cancel()["state"], ("queued", "waiting", "cancelled"))  # handed back
+
+    def test_a_process_is_asked_once_however_often_it_gets_sigterm(self) -> None:
+        launched = self.launch()
+        pid, = launched.until(r"(\d+) works")
+        task, path = self.hold()
+        os.kill(int(pid), signal.SIGTERM)
+        launched.process.send_signal(signal.SIGTERM)
+        launched.until("SIGTERM: the processes end$")
+        os.kill(int(pid), signal.SIGTERM)
+        with open(path, "w"):
+            pass
+        self.assertEqual((launched.end(None), task.get()["state"]), (0, "done"))
 
     def test_two_signals_as_soon_as_it_works(self) -> None:
         launched = self.launch()
@@ -197,7 +209,10 @@ class Launcher(unittest.TestCase):
                 launched = self.launch(app=app)
                 self.assertEqual(launched.end(None), 2)
                 self.assertIn(text, "".join(launched.said))
+        launched = self.launch(url="")
+        self.assertEqual((launched.end(None), "the app knows no server" in "".join(launched.said)), (2, True))
         for flags, text in ((["--slots", "0"], "is no number from 1 on"), (["--max-memory", "much"], "is no size"),
+                            (["--grace", "soon"], "is no duration"), (["--url", "http://x"], "is neither ergon://"),
                             (["--turbo"], "unrecognized arguments: --turbo")):
             with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()) as said:
                 main(["work", "app", *flags])

@@ -68,6 +68,16 @@ class Many:
         self.assertEqual(task.wait(timeout=30), 49)
 
 
+class Chains(unittest.TestCase):
+    def test_an_order_keeps_its_own_after(self) -> None:
+        with testing.immediate(app) as client:
+            first = square.submit(1)
+            order = square.options(after=first).order(3)
+            last = app.chain(square.order(2), order)
+            after = client.task(last.id).get()["options"]["after"]
+            self.assertEqual((after[0], len(after), order.options["after"]), (first.id, 2, first))
+
+
 class Immediately(Many, unittest.TestCase):
     def setUp(self) -> None:
         self.enterContext(testing.immediate(app))

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import unittest
 import unittest.mock
+from typing import Any
 
 import ergon_client
 from ergon_client import Again, App, Context, ErgonError, RemoteError, aio, testing
@@ -47,6 +48,43 @@ class Immediate(unittest.TestCase):
             async def main() -> int:
                 return await (await where_async.submit()).wait()
             self.assertEqual(asyncio.run(main()), threading.get_ident())
+
+    def test_a_coroutine_function_must_not_block(self) -> None:
+        app = App()
+
+        @app.task()
+        def one() -> int:
+            return 1
+
+        @app.task()
+        async def two() -> int:
+            return one.submit().wait() + 1
+
+        @app.task()
+        async def three() -> int:
+            return int(await (await app.send_async(one.order())).wait()) + 2
+        with testing.immediate(app) as client:
+            self.check_blocking(client)
+        with testing.server() as url, testing.worker(app, url):
+            self.check_blocking(app.client)
+
+    def check_blocking(self, client: ergon_client.Client) -> None:
+        with self.assertRaisesRegex(RemoteError, "RuntimeError: a coroutine function must not block .* await app"):
+            client.call("two")
+        self.assertEqual(client.call("three"), 3)
+
+    def test_loops_that_are_closed_are_forgotten(self) -> None:
+        app = App()
+
+        async def main() -> Any:
+            return await app.aio.request("server.ping")
+        with testing.server() as url:
+            app.url = url
+            self.assertEqual([asyncio.run(main()), asyncio.run(main()), len(app._loops)], ["pong", "pong", 1])
+            with ergon_client.Client(url) as client:
+                self.assertEqual(client.request("server.info")["connections"]["open"], 1)
+            app.close()
+            self.assertEqual(len(app._loops), 0)
 
     def test_attempts(self) -> None:
         @self.app.task(retries=2)

@@ -19,7 +19,7 @@ from typing import (
 from uuid import UUID
 
 import msgpack  # type: ignore
-from ergon_client import App, Context, RemoteError
+from ergon_client import App, Context, RemoteError, testing
 from ergon_client.fitting import Fitting
 from ergon_client.typed import Misfit, checker
 from ergon_testing.immediate import copied
@@ -120,6 +120,17 @@ class Values(unittest.TestCase):
             copied(object())
 
 
+@dataclasses.dataclass
+class Sum:
+    a: int
+    total: int = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.a < 0:
+            raise ValueError("a is negative")
+        self.total = 2 * self.a
+
+
 class Functions(unittest.TestCase):
     def test_the_context_is_the_runs(self) -> None:
         def first(context: Context, a: int) -> Any:
@@ -160,6 +171,29 @@ class Functions(unittest.TestCase):
         self.assertEqual(Fitting("f", function).returned(["red"]), [Color.RED])
         with self.assertRaisesRegex(RemoteError, r"PROTOCOL: f: the result\[0\] must be one of"):
             Fitting("f", function).returned(["green"])
+
+    def test_fields_that_a_constructor_makes_and_values_that_it_refuses(self) -> None:
+        app = App()
+
+        @app.task()
+        def double(one: Sum) -> Sum:
+            return Sum(one.total)
+        with testing.immediate(app) as client:
+            self.assertEqual(double.submit(Sum(2)).wait().total, 8)
+            with self.assertLogs("ergon_client"), self.assertRaisesRegex(RemoteError, "BAD_PARAMS: .*one must be Sum .a is negative."):
+                client.call("double", {"a": -1})
+
+    def test_a_context_behind_defaults(self) -> None:
+        app = App()
+
+        @app.task()
+        def add(a: int, b: int = 2, context: Context | None = None) -> int:
+            assert context is not None
+            return a + b
+        with testing.immediate(app):
+            self.assertEqual([add.call(1), add.call(1, 1), add.call(a=1)], [3, 2, 3])
+            with self.assertRaisesRegex(TypeError, "parameter 'a' is missing"):
+                add.call(b=1)  # type: ignore[call-arg]
 
     def test_what_cannot_be_registered(self) -> None:
         app = App()
