@@ -4,7 +4,7 @@
 const { pathToFileURL } = require('url');
 
 const { file, name, url, slots, grace, maxTasks, maxMemory } = JSON.parse(process.argv[2]);
-const NO_APP = 2; // exit status
+const USAGE = 2; // exit status: another start would not help
 
 const tell = (what) => process.connected && process.send(what);
 const isApp = (value) => typeof value?.work === 'function' && typeof value?.use === 'function';
@@ -47,9 +47,16 @@ async function main() {
     app = await load();
     if (app === undefined) {
         console.error(`ergon-work: ${file} exports no App${name && ` as ${name}`}: module.exports = { app }`);
-        process.exit(NO_APP);
+        process.exit(USAGE);
     }
     if (url !== undefined) app.url = url;
+    try {
+        app.client.unref(); // it does not connect yet
+    } catch (error) {
+        console.error(`ergon-work: ${error.message} (the server's URL: of --url, of the App, or ERGON_URL)`);
+        process.exit(USAGE);
+    }
+    app.client.ref();
     if (maxTasks !== undefined || maxMemory !== undefined) app.use(measured());
     if (!isStopped) await app.work({ slots, grace, signals: false, onReady: () => tell({ isReady: true }) });
     await app.close();

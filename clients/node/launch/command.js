@@ -4,6 +4,7 @@
 const fs = require('fs');
 const path = require('path');
 const { parseArgs } = require('util');
+const { msOf } = require('../lib/options');
 const { Parent, USAGE } = require('./parent');
 
 const HELP = `Usage: ergon-work FILE[:EXPORT] [FLAG]...
@@ -45,6 +46,7 @@ function read(words) {
     const [, given, name = ''] = /^(.*?)(?::([\w$]+))?$/.exec(positionals[0]);
     const file = path.resolve(given);
     if (!fs.existsSync(file)) throw new Error(`there is no file ${given}`);
+    if (values.grace !== undefined) msOf(values.grace, '--grace');
     return {
         file, name, dev: values.dev ?? false, url: values.url, grace: values.grace,
         processes: numberOf('processes', values.processes) ?? 1,

@@ -5,7 +5,7 @@ const { fork } = require('child_process');
 const fs = require('fs');
 const path = require('path');
 
-const USAGE = 2; // exit status; also of a process whose module exports no App
+const USAGE = 2; // exit status; also of a process without an App, or without the URL of a server
 const PAUSE = [100, 30000]; // ms before another process is started in place of one that ended at once; doubled up to the second
 const QUICK = 2000; // ms of a life that is no more than a start
 const POLL = 300; // ms between looks at the source files
@@ -32,7 +32,13 @@ class Place {
 
 /** The times of the last changes of all source files of a folder: a text for each. */
 function sources(folder, found = new Map()) {
-    for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+    let entries;
+    try {
+        entries = fs.readdirSync(folder, { withFileTypes: true });
+    } catch {
+        return found; // the folder has gone meanwhile
+    }
+    for (const entry of entries) {
         const at = path.join(folder, entry.name);
         if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
         if (entry.isDirectory()) sources(at, found);
@@ -143,7 +149,8 @@ class Parent {
         if (this.#stops > 0) return;
         if (isReady) {
             [place.child, place.next, place.failures] = [next, null, 0];
-            if (child.connected) this.#ask(child);
+            if (!child.life.isReady) child.kill('SIGKILL'); // it has no work, and may hang
+            else if (child.connected) this.#ask(child);
         } else if (place.child === child) {
             this.#say(place, child, 'stays: the next one did not start');
             const { spent } = child.life;
@@ -164,7 +171,9 @@ class Parent {
             const now = sources(folder);
             const changed = [...now.keys(), ...before.keys()].find((file) => now.get(file) !== before.get(file));
             before = now;
-            if (changed !== undefined) this.#replaceAll(`${path.relative(folder, changed)} has changed`);
+            if (changed === undefined) return;
+            for (const { next } of this.#places) next?.kill('SIGKILL'); // it is out of date, and may hang
+            this.#replaceAll(`${path.relative(folder, changed)} has changed`);
         }, POLL);
     }
 

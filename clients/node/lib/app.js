@@ -199,7 +199,7 @@ class App {
                 return [(await run(job)) ?? null, job.changes];
             };
         }
-        return { handlers, actors: app.#actors };
+        return { handlers, actors: app.#actors, crons: [...app.#crons] };
     }
 
     async work(options = {}) {

@@ -81,7 +81,7 @@ function checkerOf(name, check) {
     if ((check ?? null) === null) return null;
     if (!(Array.isArray(check) ? check.every((one) => KINDS.has(one) || isCheck(one)) : isCheck(check) && !KINDS.has(check)))
         throw new TypeError(
-            `check of ${name}: use a function that is no class, an object with parse(), or an array of these and of kinds: [String]`);
+            `check of ${name}: use a function, no class; an object with parse(); or an array of these and of kinds: [String]`);
     const checked = allOf(check);
     const attempt = (use, at) => {
         try {

@@ -5,6 +5,7 @@ const { App } = require('../lib/app');
 const { Client } = require('../lib/client');
 const { Again, ErgonError, named } = require('../lib/errors');
 const { encode, Scanner } = require('../msgpack');
+const { told: optionsOf } = require('../lib/options');
 const { Later, until } = require('../lib/protocol');
 const { Context, errorText } = require('../lib/serving');
 
@@ -61,10 +62,16 @@ class InProcess {
         return (this.#parts ??= App.partsOf(this.#app));
     }
 
+    /** A policy of the type of an actor. */
+    policy(name, key, otherwise) {
+        return this.#all.actors[name.split('/')[0]]?.type[key] ?? otherwise;
+    }
+
     // ---- tasks ----
 
     task(id, where = '') {
         const task = this.#tasks.get(id);
+        if (typeof id !== 'string') throw named('NO_METHOD: immediate() changes no tasks by a filter: see server()');
         if (task === undefined) throw named(`NOT_FOUND: ${where}no task ${id}: it never existed, or was forgotten`);
         return task;
     }
@@ -91,6 +98,11 @@ class InProcess {
             return { ...idOf(same), duplicate: true, coalesced: false };
         }
         this.#handler(method);
+        for (const [name, most] of [['priority', 9], ['retries', 2 ** 32 - 1]]) {
+            const { [name]: value = 0 } = options;
+            const isGood = Number.isInteger(value) && value >= 0 && value <= most;
+            if (!isGood) throw named(`BAD_PARAMS: ${name}: a number from 0 to ${most}, not ${value}`);
+        }
         for (const id of [...many(options.after), ...many(options.after_any)]) this.task(id, 'after: ');
         const { retries = 0, priority = 5, key: own = null, actor, traceparent = null } = options;
         const task = {
@@ -125,7 +137,8 @@ class InProcess {
                 if (thrown instanceof Again && ++again < AGAIN_MOST) continue;
                 task.failures++;
                 this.#tell(task, 'attempt_failed', { text });
-                if (PERMANENT.test(text) || task.retries === 0) return this.#end(task, 'failed', text);
+                const isStopped = this.#actors.get(task.actor)?.stage === 'stopped';
+                if (isStopped || PERMANENT.test(text) || task.retries === 0) return this.#end(task, 'failed', text);
                 if (task.failures > task.retries) return this.#end(task, 'dead', text);
             }
         }
@@ -207,10 +220,11 @@ class InProcess {
     /** Leaves a message, and what it submits in turn; then come the steps of its actor. */
     async message(name, method, params, options = {}) {
         const type = name.split('/')[0];
-        const said = await this.submit(`${type}.${method}`, params, { ...options, actor: name });
+        const retries = this.policy(name, 'retries', 3);
+        const said = await this.submit(`${type}.${method}`, params, { retries, ...options, actor: name });
         const step = `${type}.step`;
         for (let i = 0; i < STEPS_MOST && Object.hasOwn(this.#all.handlers, step) && this.actor(name).stage === 'active'; i++)
-            if ((await this.submit(step, [], { actor: name })).state !== 'done') break;
+            if ((await this.submit(step, [], { retries, actor: name })).state !== 'done') break;
         return said;
     }
 
@@ -225,7 +239,8 @@ class InProcess {
         await before;
         let result, changes;
         try {
-            const { version, state, schema } = actor;
+            const { version, state, schema, stage, why } = actor;
+            if (stage === 'stopped') throw named(`STOPPED: ${name} is stopped: ${why}`);
             [result, changes] = await run({ actor: name, version, state, schema });
             this.#change(name, actor, changes ?? {});
         } finally {
@@ -237,13 +252,13 @@ class InProcess {
         return result;
     }
 
-    #change(name, actor, { state, drop, sleep, wake }) {
-        if (state !== undefined) {
-            const schema = this.#all.actors[name.split('/')[0]].type.schema ?? 0;
-            Object.assign(actor, { state, version: actor.version + 1, schema });
-        }
+    #change(name, actor, { state, drop, sleep, wake, stop, remind }) {
+        if (remind !== undefined) throw named('NO_METHOD: immediate() has no reminders: see server()');
+        if (state !== undefined)
+            Object.assign(actor, { state, version: actor.version + 1, schema: this.policy(name, 'schema', 0) });
         if (sleep !== undefined) actor.stage = 'sleeping';
         if (wake) actor.stage = 'active';
+        if (stop !== undefined) Object.assign(actor, { stage: 'stopped', why: stop });
         if (drop) this.drop(name);
     }
 
@@ -262,8 +277,16 @@ class InProcess {
         return { seq: event.seq };
     }
 
+    /** Those that were put, and those of the app, as if a worker of it had started. */
     get crons() {
+        for (const [name, schedule, method, params, options] of this.#all.crons.splice(0))
+            this.putCron(name, schedule, method, params, optionsOf('cron', options, 'cron()'));
         return this.#crons;
+    }
+
+    putCron(name, schedule, method, params, options) {
+        this.#crons.set(name, { name, schedule, method, params, options, paused: false, next: null });
+        return { name, next: null };
     }
 }
 
@@ -299,7 +322,10 @@ const METHODS = {
         return idOf(task);
     },
     'actor.tell': (place, message) => place.message(...message),
-    'actor.call': async (place, message) => place.result((await place.message(...message)).id),
+    'actor.call': async (place, [name, method, params, options]) => {
+        const retries = place.policy(name, 'callRetries', 0);
+        return place.result((await place.message(name, method, params, { retries, ...options })).id);
+    },
     'actor.get': (place, [name]) => {
         const { version, state, stage } = place.actor(name);
         return { actor: name, version, state, stage };
@@ -313,10 +339,7 @@ const METHODS = {
         const { seq, value } = place.event(name);
         return { seq, value };
     },
-    'cron.put': (place, [name, schedule, method, params, options]) => {
-        place.crons.set(name, { name, schedule, method, params, options, paused: false, next: null });
-        return { name, next: null };
-    },
+    'cron.put': (place, cron) => place.putCron(...cron),
     'cron.list': (place) => [...place.crons.values()],
     'cron.delete': (place, [name]) => place.crons.delete(name),
     'cron.run': async (place, [name]) => {

@@ -5,7 +5,8 @@ import { App, Client } from '../lib/index';
 /**
  * The app runs what it submits at once, in this process, until close(): a submission is answered when the task has ended, with
  * its middleware, checks and retries, which wait for nothing; results are kept. Keys, `after`, actors, events and crons are there
- * (`cron.run` fires one); what is not fails with NO_METHOD.
+ * (`cron.run` fires one, also before work()); what is not, as reminders and filters, fails with NO_METHOD. Messages to an actor
+ * that has stopped fail with STOPPED at once.
  */
 export function immediate(app: App): { client: Client; close(): Promise<void> };
 

@@ -33,7 +33,8 @@ async function server(...flags) {
         child.once('error', (error) => end(error.message));
         child.once('close', (code, signal) => end(`it ended with ${signal ?? code}`));
     });
-    const kill = () => child.kill('SIGKILL'); // a test that ends the process leaves no server
+    const clear = () => fs.rmSync(folder, { recursive: true, force: true });
+    const kill = () => (child.kill('SIGKILL'), clear()); // a test that ends the process leaves no server
     process.once('exit', kill);
     const hold = (how) => [child, child.stdout, child.stderr].forEach((one) => one[how]());
     const close = async () => {
@@ -41,7 +42,7 @@ async function server(...flags) {
         if (!isOver) child.kill('SIGTERM');
         await over;
         process.off('exit', kill);
-        fs.rmSync(folder, { recursive: true, force: true });
+        clear();
     };
     const client = new Client(url, { backoff: [5, 50], log: false });
     try {

@@ -18,13 +18,18 @@ test('what immediate() has of the server', async (t) => {
     const slow = app.task('slow', { attemptTimeout: 5 }, aborted);
     const odd = app.task('odd', () => () => 'no value');
     const nested = app.task('nested', async (context, n) => (n === 0 ? 0 : 1 + (await nested.call(n - 1))));
+    let runs = 0;
     class Walker extends Actor {
+        static type = { retries: 2, callRetries: 1 };
         go(to) { this.state.to = to; this.wake(); }
         step() {
             this.state.at = (this.state.at ?? 0) + 1;
             if (this.state.at < (this.state.to ?? 0)) return;
             this.sleep();
         }
+        halt() { this.stop('wrong prices'); }
+        later() { this.remind('soon', 'go', [1], { in: '1s' }); }
+        fail() { throw new Error(`no luck ${++runs}`); }
         ask(to) { return this.call(to, 'ask', [this.name]); }
     }
     const walker = app.actor('walker', Walker);
@@ -47,12 +52,21 @@ test('what immediate() has of the server', async (t) => {
     await walker('w').call('go', [7]);
     assert.strictEqual((await walker('w').get()).state.at, 7);
     await assert.rejects(walker('w').call('ask', ['walker/w']), { code: 'DEADLOCK' });
+    await assert.rejects(walker('w').call('fail'), { code: 'FAILED', message: /no luck 2/ });
+    await assert.rejects((await walker('w').tell('fail')).wait(), { code: 'FAILED', message: /no luck 5/ });
+    await assert.rejects(walker('w').call('later'), { code: 'NO_METHOD', message: /no reminders/ });
+    await walker('w').call('halt');
+    await assert.rejects(walker('w').call('go', [8]), { code: 'STOPPED', message: /walker\/w is stopped: wrong prices/ });
+    assert.strictEqual((await (await walker('w').tell('go', [8])).get()).attempt, 1);
+    await assert.rejects(app.client.retryMany({ state: 'dead' }), { code: 'NO_METHOD', message: /by a filter/ });
+    await assert.rejects(odd.with({ priority: 99 }).submit(), { code: 'BAD_PARAMS', message: /priority/ });
+    await assert.rejects(odd.with({ retries: -5 }).submit(), { code: 'BAD_PARAMS', message: /retries/ });
     const seen = app.client.eventWait('there', { timeout: '5s' });
     await app.client.eventSet('there', 'yes');
     assert.deepStrictEqual(await seen, { seq: 1, value: 'yes' });
     await assert.rejects(app.client.acquire('gpu', { of: 1 }), /immediate\(\) has few methods of the server: see server\(\)/);
+    assert.deepStrictEqual((await app.client.crons()).map(({ name }) => name), ['daily']);
     const working = app.work({ signals: false });
-    while ((await app.client.request('cron.list')).length === 0);
     const { id } = await app.client.request('cron.run', ['daily']);
     assert.strictEqual(await app.client.task(id).wait(), 0);
     app.stop();

@@ -50,7 +50,8 @@ after(async () => {
 const children = [];
 
 function begin(words) {
-    const child = spawn(process.execPath, [PROGRAM, ...words], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    const env = { ...process.env, ERGON_URL: undefined };
+    const child = spawn(process.execPath, [PROGRAM, ...words], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
     children.push(child);
     return child;
 }
@@ -203,6 +204,9 @@ test('--dev replaces all when a file changes, and keeps them when that does not 
         fs.writeFileSync(path.join(folder, 'app.js'), 'this is no JavaScript');
         await it.heard(/is replaced: app\.js has changed$/);
         await it.heard(/stays: the next one did not start$/);
+        const hang = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)';
+        fs.writeFileSync(path.join(folder, 'app.js'), `process.stderr.write('hangs\\n');\n${hang}`);
+        await it.heard(/^hangs$/);
         assert.strictEqual(await client.call('version'), 1);
         fs.writeFileSync(path.join(folder, 'app.js'), APP.replace('version: () => 1', 'version: () => 2'));
         await it.heard(READY);
@@ -213,12 +217,16 @@ test('--dev replaces all when a file changes, and keeps them when that does not 
 
 test('what cannot be run ends with 2', async () => {
     fs.writeFileSync(path.join(folder, 'none.js'), 'module.exports = {}');
+    fs.writeFileSync(path.join(folder, 'app.js'), APP);
     const cases = [
         [[], /name one FILE/],
         [['--processes', '0', 'none.js'], /--processes 0: use a number from 1/],
         [['--max-memory', '5x', 'none.js'], /or as 512m/],
         [['--prozesses', '1', 'none.js'], /Unknown option '--prozesses'/],
         [['there-is-none.js'], /there is no file/],
+        [['--grace', '5x', 'app.js'], /--grace: '5x' is no duration/],
+        [['--url', 'nonsense', 'app.js'], /Invalid URL \(the server's URL: of --url/],
+        [['app.js'], /an App needs a url/],
         [['none.js'], /exports no App/],
         [['none.js:other'], /exports no App as other/],
     ];
