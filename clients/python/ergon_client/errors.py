@@ -96,6 +96,7 @@ def twin(error: Failure) -> Failure:
     """The same error for another task. One that two tasks raise has the frames of both, and unittest clears these: it would end
     the one that goes on."""
     other = type(error).__new__(type(error), *error.args)
+    other.args = error.args  # those of an OSError are not set by __new__
     other.__dict__.update(error.__dict__)
     return other
 

@@ -19,6 +19,9 @@ from ergon_client.protocol import as_dict, pack
 
 PERMANENT = ("BAD_PARAMS", "NO_METHOD", "NO_EXECUTOR", "DENIED", "TOO_LARGE", "TOO_DEEP")  # and what begins with PERMANENT
 IN_COROUTINE = contextvars.ContextVar("in_coroutine", default=False)  # a coroutine function runs: it must not block
+FILTERS, PAGES = {"state", "method", "key"}, {"limit", "cursor"}  # of task.list
+RANGES = {"priority": 9, "retries": 1000000}
+NOT_KEPT = ("sleep", "wake")  # changes of a turn
 AGAINS = 1000  # times that a task may put itself off
 
 
@@ -97,9 +100,10 @@ class Server(aio.Client):
             case "task.submit", [str() as name, list() as given, dict() as options]:
                 return await self._submit(name, given, options)
             case "task.submit_many", [orders, options]:
-                return [await self._submit(name, given, {**options, **(own[0] if own else {})}) for name, given, *own in orders]
+                return [await self._answer(name, given, {**options, **(own[0] if own else {})}) for name, given, *own in orders]
             case "task.call", [str() as name, list() as given, dict() as options]:
-                return self._result(await self._run(self._task(name, given, options)))
+                task = self._task(name, given, options)
+                return self._result(task if self._is_refused(task) else await self._run(task))
             case "task.get" | "task.explain", [id, *_]:
                 return self._found(id)
             case "task.wait", [ids, *_]:
@@ -107,7 +111,9 @@ class Server(aio.Client):
             case "task.watch", [id, dict() as options]:
                 return {"events": self._found(id)["events"][options.get("from", 1) - 1:], "ended": True}
             case "task.list", [*given]:
-                asked = {name: value for name, value in (given[0] if given else {}).items() if name in ("state", "method", "key")}
+                asked = {name: value for name, value in (given[0] if given else {}).items() if name not in PAGES}
+                if strange := sorted(asked.keys() - FILTERS):
+                    raise RemoteError("BAD_PARAMS", f"testing.immediate() has no condition {strange[0]!r}: use testing.server()")
                 tasks = [task for task in reversed(self._kept.values()) if asked.items() <= {n: task[n] for n in asked}.items()]
                 return {"tasks": tasks, "next": None}
             case "actor.call", [str() as actor, str() as name, list() as given, dict() as options]:
@@ -142,6 +148,9 @@ class Server(aio.Client):
     # ---- tasks ----
 
     def _task(self, method: str, params: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+        for name, most in RANGES.items():
+            if name in options and not (type(options[name]) is int and 0 <= options[name] <= most):
+                raise RemoteError("BAD_PARAMS", f"{name} must be a number from 0 to {most}, not {options[name]!r}")
         if method not in self._handlers:
             raise RemoteError("NO_METHOD", f"unknown method {method!r}: the app has {', '.join(self._handlers) or 'none'}")
         return {"id": f"i{len(self._kept) + 1}", "method": method, "params": params, "options": options, "state": "queued",
@@ -152,16 +161,28 @@ class Server(aio.Client):
         key = options.get("key")
         if key in self._keys:
             return self._said(self._kept[self._keys[key]], True)
-        before = {name: self._listed(options.get(name)) for name in ("after", "after_any")}
-        task = self._kept[f"i{len(self._kept) + 1}"] = self._task(method, params, options)
+        task = self._task(method, params, options)
+        refused = self._is_refused(task)
+        self._kept[task["id"]] = task
         if key is not None:
             self._keys[key] = task["id"]
+        return self._said(task if refused else await self._run(task))
+
+    async def _answer(self, method: str, params: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+        """That to one order of many."""
+        try:
+            return await self._submit(method, params, options)
+        except RemoteError as error:
+            return {"error": str(error)}
+
+    def _is_refused(self, task: dict[str, Any]) -> bool:
+        """It has failed, for one that it comes after is not done. RemoteError NOT_FOUND: there is no such task."""
+        before = {name: self._listed(task["options"].get(name)) for name in ("after", "after_any")}
         undone = [id for id in before["after"] if self._found(id)["state"] != "done"]
         if undone:
             task.update(state="failed", error=f"AFTER: task {undone[0]} is not done", after_failed=undone[0])
             self.happens(task, "failed", text=task["error"])
-            return self._said(task)
-        return self._said(await self._run(task))
+        return bool(undone)
 
     def _listed(self, ids: Any) -> list[str]:
         listed: list[str] = [ids] if isinstance(ids, str) else ids or []
@@ -218,9 +239,16 @@ class Server(aio.Client):
         if kind not in self._types:
             raise RemoteError("NO_METHOD", f"unknown type of actors {kind!r}: the app has {', '.join(self._types) or 'none'}")
         retries = self._types[kind].get(named, retries)
+        key = options.get("key")
+        if key in self._keys:
+            return self._kept[self._keys[key]]
+        was = self._actors.get(actor, {"state": None, "version": 0, "schema": 0, "reminders": []})
+        if "stopped" in was:
+            raise RemoteError("STOPPED", f"{actor} is stopped: {was['stopped']}")
         task = self._task(f"{kind}.{method}", params, {"retries": retries, **options, "actor": actor})
         self._kept[task["id"]] = task
-        was = self._actors.get(actor, {"state": None, "version": 0, "schema": 0, "reminders": []})
+        if key is not None:
+            self._keys[key] = task["id"]
         await self._run(task, lambda: {"actor": actor, **copied({name: was[name] for name in ("state", "version", "schema")})})
         if task["state"] == "done":
             task["result"], changes = task["result"]
@@ -231,8 +259,13 @@ class Server(aio.Client):
         if "state" in changes:
             schema = self._kinds[actor.partition("/")[0]].schema
             was = {**was, "state": changes["state"], "version": was["version"] + 1, "schema": schema}
-        was["reminders"] += changes.get("remind", [])
-        self._actors[actor] = was
+        if strange := [name for name in NOT_KEPT if name in changes]:
+            raise RemoteError("NO_METHOD", f"testing.immediate() does not keep {strange[0]}() of a turn: use testing.server()")
+        gone = {*changes.get("forget", []), *(each[0] for each in changes.get("remind", []))}
+        reminders = [each for each in was["reminders"] if each[0] not in gone] + changes.get("remind", [])
+        self._actors[actor] = was = {**was, "reminders": reminders}
+        if "stop" in changes:
+            was["stopped"] = changes["stop"]
         if changes.get("drop"):
             del self._actors[actor]
         for to, method, params, options in changes.get("tell", []):

@@ -74,14 +74,18 @@ def worker(app: App, url: str | None = None, slots: int = 4) -> Iterator[App]:
     app.close()
     app.url = url or was
     thread = threading.Thread(target=work, name="ergon-worker", daemon=True)
-    thread.start()
-    begun.wait()
     try:
+        app.client.connect()
+        thread.start()
+        begun.wait()
         if failure:
             raise failure[0]
         yield app
     finally:
         app.stop()
-        thread.join()
+        if thread.ident is not None:
+            thread.join()
         app.close()
         app.url = was
+    if failure:
+        raise failure[0]

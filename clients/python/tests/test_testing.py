@@ -130,6 +130,38 @@ class Immediate(unittest.TestCase):
             with self.assertRaisesRegex(RemoteError, "NO_METHOD: .*actor.get"):
                 order.get()
 
+    def test_a_stopped_actor_keys_and_what_is_refused(self) -> None:
+        @self.app.actor("till")
+        class Till(ergon_client.Actor):
+            def take(self) -> int:
+                self.state["sum"] = self.state.get("sum", 0) + 1
+                return int(self.state["sum"])
+
+            def close(self) -> None:
+                self.stop("closed")
+
+            def rest(self) -> None:
+                self.sleep("1h")
+
+        @self.app.task()
+        def fail() -> None:
+            raise ValueError("no")
+        with testing.immediate(self.app) as client:
+            till = self.app.ref("till/1")
+            ids = {till.tell("take", key="k").id for _ in range(2)}
+            self.assertEqual((len(ids), till.call("take")), (1, 2))
+            with self.assertRaisesRegex(RemoteError, "does not keep sleep"):
+                till.call("rest")
+            till.call("close")
+            with self.assertRaisesRegex(RemoteError, "STOPPED: till/1 is stopped: closed"):
+                till.call("take")
+            with self.assertRaisesRegex(RemoteError, "AFTER: .* is not done"):
+                client.call("fail", after=fail.submit())
+            first, second = client.submit_many([("gone", []), ("fail", [], {"priority": 99})])
+            self.assertEqual([getattr(each, "code", None) for each in (first, second)], ["NO_METHOD", "BAD_PARAMS"])
+            with self.assertRaisesRegex(RemoteError, "no condition 'older'"):
+                next(iter(client.task_list(older="1h")))
+
     def test_what_it_does_not_have(self) -> None:
         with testing.immediate(self.app) as client:
             for method in ("sem.acquire", "gone"):
@@ -160,6 +192,10 @@ class Servers(unittest.TestCase):
         with self.assertRaisesRegex(ErgonError, "the app knows no server"), unittest.mock.patch.dict(os.environ):
             os.environ.pop("ERGON_URL", None)
             App().client.call("server.ping")
+
+    def test_no_server_for_a_worker(self) -> None:
+        with self.assertRaisesRegex(ErgonError, "UNREACHABLE"), testing.worker(App(), "unix:///nonexistent"):
+            pass
 
     def test_crons_that_are_refused_end_the_work(self) -> None:
         app = App()
