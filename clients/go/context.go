@@ -25,10 +25,12 @@ type Context struct {
 	Tracestate  string
 	Client      *Client // of the worker, to call and submit with
 
+	base    context.Context // as the server gave it, whatever middleware makes of Context; nil: of a test
 	session *session
 	id      any
-	call    any            // a number, as a rule
-	turn    map[string]any // what a message to an actor says of it; nil: it is none
+	call    any             // a number, as a rule
+	turn    map[string]any  // what a message to an actor says of it; nil: it is none
+	changed *map[string]any // what the turn changes
 	cancel  context.CancelFunc
 	of      *serving
 	calls   int         // that its turn made to actors
@@ -73,7 +75,7 @@ func (c *Context) Cancelled() string {
 		return c.why
 	case c.session.Base.Err() != nil:
 		return "lost"
-	case c.Err() == context.DeadlineExceeded:
+	case c.base.Err() == context.DeadlineExceeded:
 		return "deadline"
 	}
 	return ""

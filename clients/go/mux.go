@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+	"sync"
 
 	"ergon-client/internal/options"
 	"ergon-client/internal/pause"
@@ -26,6 +28,9 @@ type Mux struct {
 	actors   map[string]ActorType
 	crons    []func(context.Context, *Client) error
 	around   []Middleware
+
+	mu      sync.Mutex
+	wrapped map[string]Handler // for Run: all, with the middleware; nil: not made since something was added
 }
 
 // NewMux is an empty Mux.
@@ -42,10 +47,19 @@ type Middleware struct {
 }
 
 // Use adds middleware: the first one is the outermost.
-func (m *Mux) Use(all ...Middleware) { m.around = append(m.around, all...) }
+func (m *Mux) Use(all ...Middleware) { m.around, m.wrapped = append(m.around, all...), nil }
 
 // Actor adds a type of actors.
-func (m *Mux) Actor(name string, t ActorType) { m.actors[name] = t }
+func (m *Mux) Actor(name string, t ActorType) { m.actors[name], m.wrapped = t, nil }
+
+// ActorType is the type of actors of a name; without methods if there is none.
+func (m *Mux) ActorType(name string) ActorType { return m.actors[name] }
+
+// Has says whether there is a handler of a method, also of one of actors, such as "cart.add".
+func (m *Mux) Has(method string) bool {
+	kind, rest, _ := strings.Cut(method, ".")
+	return m.handlers[method] != nil || m.actors[kind].Methods[rest] != nil
+}
 
 // Work offers all methods, as Client.Work does, and then puts the crons; it ends with the error if one is refused for good.
 func (m *Mux) Work(ctx context.Context, c *Client, o WorkOptions) error {
@@ -100,7 +114,12 @@ func (m *Mux) put(ctx context.Context, c *Client) error {
 // "ask" is a func(to, method string, params []any) (any, error) that answers the calls of a turn, its "client" is that of
 // the Context. The error is an *Error, as callers get it.
 func (m *Mux) Run(ctx context.Context, method string, params []any, told map[string]any) (any, error) {
-	run := withActors(m.handlers, m.actors, m.round)[method]
+	m.mu.Lock()
+	if m.wrapped == nil {
+		m.wrapped = withActors(m.handlers, m.actors, m.round)
+	}
+	run := m.wrapped[method]
+	m.mu.Unlock()
 	if run == nil {
 		return nil, &Error{Code: "NO_METHOD", Text: fmt.Sprintf("the Mux has no method %q", method)}
 	}
@@ -172,6 +191,7 @@ func Handle[P, R any](m *Mux, name string, run func(*Context, P) (R, error), pol
 		panic("ergon: two handlers have the name " + name)
 	}
 	if params := paramsOf[P](name); run != nil {
+		m.wrapped = nil
 		m.handlers[name] = func(c *Context, given []any) (any, error) {
 			p, err := params(given)
 			if err != nil {

@@ -161,6 +161,18 @@ func TestMiddlewareGoesRoundSubmissionsAndHandlers(t *testing.T) {
 	}
 }
 
+func TestMiddlewareIsMadeOnceForAMethod(t *testing.T) {
+	mux, made := ergon.NewMux(), 0
+	mux.Use(ergon.Middleware{Handler: func(next ergon.Handler) ergon.Handler { made++; return next }})
+	size := func(a *ergon.Actor, params []any) (any, error) { return len(a.State), nil }
+	mux.Actor("cart", ergon.ActorType{Methods: map[string]ergon.ActorMethod{"size": size}})
+	for i := 0; i < 2; i++ {
+		if _, err := mux.Run(ctx, "cart.size", nil, map[string]any{"actor": "cart/1"}); err != nil || made != 1 {
+			t.Errorf("%v, made %d times", err, made)
+		}
+	}
+}
+
 func TestMapGivesEachInputItsResult(t *testing.T) {
 	mux, times := ergon.NewMux(), 1
 	mux.Use(ergon.Middleware{Submit: func(next ergon.Submitter) ergon.Submitter {

@@ -118,6 +118,7 @@ func (v *serving) add(s *session, id any, method string, told map[string]any) (*
 	} else {
 		c.Context, c.cancel = context.WithCancel(s.Base)
 	}
+	c.base = c.Context
 	if v.open[s] == nil {
 		v.open[s] = map[*Context]bool{}
 	}

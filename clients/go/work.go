@@ -127,13 +127,15 @@ func withActors(handlers map[string]Handler, actors map[string]ActorType, round 
 
 // handler is that of a method. What goes round it sees the result without the changes.
 func (t ActorType) handler(method string, round func(Handler) Handler) Handler {
+	run := round(func(c *Context, params []any) (any, error) {
+		done, err := t.run(c, method, params)
+		*c.changed = done.Changes
+		return done.Result, err
+	})
 	return func(c *Context, params []any) (any, error) {
 		var changes map[string]any
-		result, err := round(func(c *Context, params []any) (any, error) {
-			done, err := t.run(c, method, params)
-			changes = done.Changes
-			return done.Result, err
-		})(c, params)
+		c.changed = &changes
+		result, err := run(c, params)
 		return []any{result, changes}, err
 	}
 }

@@ -48,13 +48,21 @@ func (i *immediate) actorGet(ctx context.Context, params []any) (any, error) {
 	return map[string]any{"actor": a.name, "stage": stage, "version": a.version, "state": a.state, "reminders": []any{}}, nil
 }
 
-// turns is the key of the actors in a context whose turns wait for what runs in it.
+// turns is the key of the chain of turns in a context that wait for what runs in it.
 type turns struct{}
 
-// turn runs a message, and then what its turn sends, if it was done. A turn that would wait for its own end is an error.
+type chain struct {
+	actors []*actor
+	sent   *[][2]any // what they send when the outermost has ended: a method, and its parameters
+}
+
+// turn runs a message, and when the outermost turn has ended what all of them send that were done. A turn that would wait for its own end is an error.
 func (i *immediate) turn(ctx context.Context, to *message, method string, params []any, told map[string]any) (any, error) {
-	waiting, _ := ctx.Value(turns{}).([]*actor)
-	for _, one := range waiting {
+	waiting, isWithin := ctx.Value(turns{}).(chain)
+	if !isWithin {
+		waiting.sent = &[][2]any{}
+	}
+	for _, one := range waiting.actors {
 		if one == to.actor {
 			return nil, fault("DEADLOCK", "a turn of %s waits for this call", to.name)
 		}
@@ -64,33 +72,38 @@ func (i *immediate) turn(ctx context.Context, to *message, method string, params
 		to.turn.Unlock()
 		return nil, fault("STOPPED", "%s is stopped: %s", to.name, to.stopped)
 	}
-	within := context.WithValue(ctx, turns{}, append([]*actor{to.actor}, waiting...))
-	told["actor"], told["version"], told["schema"], told["state"] = to.name, to.version, int64(0), to.state
+	within := context.WithValue(ctx, turns{}, chain{append([]*actor{to.actor}, waiting.actors...), waiting.sent})
+	kind, _, _ := strings.Cut(to.name, "/")
+	told["actor"], told["version"], told["schema"], told["state"] = to.name, to.version, i.mux.ActorType(kind).Schema, to.state
 	told["ask"] = func(other, method string, params []any) (any, error) {
 		return i.answer(within, "actor.call", []any{other, method, params, map[string]any{}})
 	}
 	done, err := i.mux.Run(ctx, method, params, told)
-	if err != nil {
-		to.turn.Unlock()
-		return nil, err
+	var result any
+	if err == nil {
+		pair := done.([]any)
+		changes, _ := pair[1].(map[string]any)
+		result = pair[0]
+		to.change(changes)
+		i.mu.Lock()
+		for _, kind := range [][2]string{{"tell", "actor.tell"}, {"task", "task.submit"}} {
+			sent, _ := changes[kind[0]].([]any)
+			for _, one := range sent {
+				*waiting.sent = append(*waiting.sent, [2]any{kind[1], one})
+			}
+		}
+		i.mu.Unlock()
 	}
-	pair := done.([]any)
-	changes, _ := pair[1].(map[string]any)
-	to.change(changes)
 	to.turn.Unlock()
-	tells, _ := changes["tell"].([]any)
-	for _, one := range tells {
-		if _, err := i.answer(ctx, "actor.tell", one.([]any)); err != nil {
-			return nil, err
+	if isWithin {
+		return result, err
+	}
+	for _, one := range *waiting.sent { // also where this turn failed, and one that it called did not
+		if _, refused := i.answer(ctx, one[0].(string), one[1].([]any)); err == nil && refused != nil {
+			return nil, refused
 		}
 	}
-	tasks, _ := changes["task"].([]any)
-	for _, one := range tasks {
-		if _, err := i.answer(ctx, "task.submit", one.([]any)); err != nil {
-			return nil, err
-		}
-	}
-	return pair[0], nil
+	return result, err
 }
 
 // change takes over what a turn says of its actor; reminders and steps do not come by themselves.

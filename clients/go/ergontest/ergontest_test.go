@@ -55,6 +55,23 @@ func machine() *ergon.Mux {
 	ask := func(a *ergon.Actor, params []any) (any, error) { return a.Call(params[0].(string), "count", 1) }
 	stop := func(a *ergon.Actor, params []any) (any, error) { a.Stop("enough"); return nil, nil }
 	drop := func(a *ergon.Actor, params []any) (any, error) { a.Drop(); return nil, nil }
+	back := func(a *ergon.Actor, params []any) (any, error) {
+		if len(params) == 0 {
+			return a.Call("m/b", "back", a.Name)
+		}
+		a.Tell(nil, params[0].(string), "count", 1)
+		return "told", nil
+	}
+	tries := 0
+	fails := func(a *ergon.Actor, params []any) (any, error) {
+		if tries++; tries < 3 {
+			return nil, errors.New("no luck")
+		}
+		return tries, nil
+	}
+	upgrade := func(state any, schema int64) (any, error) { return nil, errors.New("no state is older") }
+	mux.Actor("m", ergon.ActorType{Methods: map[string]ergon.ActorMethod{"back": back, "count": count, "fails": fails}, Schema: 2,
+		Upgrade: upgrade, Policy: ergon.With{"retries": 2}})
 	mux.Actor("n", ergon.ActorType{Methods: map[string]ergon.ActorMethod{"count": count, "ask": ask, "stop": stop, "drop": drop}})
 	return mux
 }
@@ -77,7 +94,7 @@ func TestImmediateTasks(t *testing.T) {
 		{nil, "falls", nil, "failed", "FAILED: panic: down", 1},
 		{ergon.With{"attempt_timeout": "1ms"}, "sleeps", nil, "failed",
 			"DEADLINE: attempt 1 took longer than its timeout of 1 ms", 1},
-		{nil, "other", nil, "failed", `NO_METHOD: the Mux has no method "other"`, 1},
+		{ergon.With{"retries": 2}, "fails", []any{"CANCELLED"}, "dead", "CANCELLED: x", 3},
 	} {
 		task, err := client.Submit(ctx, c.with, c.method, c.param...)
 		if err != nil {
@@ -88,7 +105,16 @@ func TestImmediateTasks(t *testing.T) {
 		got := shown.(map[string]any)
 		same(t, []any{got["state"], text(err), got["attempt"]}, []any{c.state, c.failure, c.attempt})
 	}
-	_, err := client.Call(ctx, "server.info")
+	for wanted, with := range map[string]ergon.With{
+		`NO_METHOD: the Mux has no method "other"`:          nil,
+		"BAD_PARAMS: retries is a number from 0 on, not -1": {"retries": -1},
+	} {
+		_, err := client.Submit(ctx, with, "other")
+		same(t, text(err), wanted)
+	}
+	_, err := client.Submit(ctx, ergon.With{"after": "t99"}, "again")
+	same(t, text(err), "NOT_FOUND: there is no task t99")
+	_, err = client.Call(ctx, "server.info")
 	same(t, text(err), "NO_METHOD: ergontest.Immediate does not know server.info: use ergontest.Server")
 	_, err = client.Task("t99").Wait(ctx)
 	same(t, text(err), "NOT_FOUND: there is no task t99")
@@ -109,6 +135,13 @@ func TestImmediateActors(t *testing.T) {
 	same(t, []any{n, err}, []any{int64(3), nil})
 	_, err = a.Call(ctx, "ask", "n/a")
 	same(t, text(err), "DEADLOCK: a turn of n/a waits for this call")
+	m := client.Actor("m/a")
+	said, err := m.Call(ctx, "back")
+	same(t, []any{said, err}, []any{"told", nil})
+	n, err = m.Call(ctx, "count", 1)
+	same(t, []any{n, err}, []any{int64(2), nil})
+	n, err = m.Call(ctx, "fails")
+	same(t, []any{n, err}, []any{int64(3), nil})
 	told, _ := a.Tell(ctx, ergon.With{"key": "k"}, "count", 1)
 	again, _ := a.Tell(ctx, ergon.With{"key": "k"}, "count", 1)
 	same(t, again.ID, told.ID)

@@ -22,6 +22,7 @@ type immediate struct {
 
 	mu     sync.Mutex
 	last   int
+	ends   map[string]chan struct{}  // by id, closed when the task has ended
 	tasks  map[string]map[string]any // by id, as task.get shows them
 	keys   map[string]string         // the id of the task with a key
 	actors map[string]*actor
@@ -40,7 +41,7 @@ type actor struct {
 // request is an error (NO_METHOD): use Server.
 func Immediate(mux *ergon.Mux) *ergon.Client {
 	i := &immediate{mux: mux, tasks: map[string]map[string]any{}, keys: map[string]string{}}
-	i.actors = map[string]*actor{}
+	i.actors, i.ends = map[string]*actor{}, map[string]chan struct{}{}
 	i.answers = map[string]func(context.Context, []any) (any, error){
 		"task.submit": i.submit, "task.submit_many": i.submitMany, "task.call": i.call, "task.wait": i.wait, "task.get": i.get,
 		"task.cancel": i.cancel, "cron.put": i.cronPut,
@@ -123,25 +124,46 @@ func (i *immediate) do(ctx context.Context, method string, params []any, options
 	if to != nil && key != "" {
 		key = to.name + " " + key
 	}
+	retries := options["retries"]
+	if to != nil && retries == nil {
+		kind, _, _ := strings.Cut(method, ".")
+		plain, err := msgpack.Copy(i.mux.ActorType(kind).Policy["retries"])
+		if err != nil {
+			return nil, err
+		}
+		retries = plain
+	}
+	if n, is := retries.(int64); retries != nil && (!is || n < 0) {
+		return nil, fault("BAD_PARAMS", "retries is a number from 0 on, not %v", retries)
+	}
+	if !i.mux.Has(method) {
+		return nil, fault("NO_METHOD", "the Mux has no method %q", method)
+	}
 	i.mu.Lock()
 	if id := i.keys[key]; id != "" {
 		defer i.mu.Unlock()
 		return submitted(i.tasks[id], true), nil
 	}
+	failure := i.before(options)
+	if ergon.Code(failure) == "NOT_FOUND" {
+		i.mu.Unlock()
+		return nil, failure
+	}
 	i.last++
 	id := fmt.Sprintf("t%d", i.last)
 	task := map[string]any{"id": id, "method": method, "state": "running", "attempt": int64(0), "error": nil, "result": nil,
 		"cut": false, "key": options["key"]}
-	i.tasks[id] = task
+	i.tasks[id], i.ends[id] = task, make(chan struct{})
+	defer close(i.ends[id])
 	if key != "" {
 		i.keys[key] = id
 	}
-	failure := i.before(options)
 	i.mu.Unlock()
 	var result any
 	attempts, state := int64(0), "failed"
 	if failure == nil {
-		result, attempts, state, failure = i.attempts(ctx, id, method, params, options, to)
+		most, _ := retries.(int64)
+		result, attempts, state, failure = i.attempts(detached{ctx}, id, method, params, options, most, to)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -175,10 +197,21 @@ func (i *immediate) before(options map[string]any) error {
 	return nil
 }
 
+// detached ends with the context of a caller, and has nothing else of it but the turns that wait.
+type detached struct{ context.Context }
+
+func (d detached) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func (d detached) Value(key any) any {
+	if key == (turns{}) {
+		return d.Context.Value(key)
+	}
+	return nil
+}
+
 // attempts runs a task as often as its policy says.
-func (i *immediate) attempts(ctx context.Context, id, method string, params []any, options map[string]any, to *message) (
-	result any, attempt int64, state string, err error) {
-	retries, _ := options["retries"].(int64)
+func (i *immediate) attempts(ctx context.Context, id, method string, params []any, options map[string]any, retries int64,
+	to *message) (result any, attempt int64, state string, err error) {
 	failures, again := int64(0), 0
 	for attempt = 1; ; attempt++ {
 		told := map[string]any{"task": id, "attempt": attempt, "tenant": "", "traceparent": options["traceparent"],
@@ -189,7 +222,7 @@ func (i *immediate) attempts(ctx context.Context, id, method string, params []an
 			return result, attempt, "done", nil
 		case code == "AGAIN" && again < againMost:
 			again++
-		case code == "CANCELLED":
+		case code == "CANCELLED" && ctx.Err() != nil:
 			return nil, attempt, "cancelled", err
 		case failures >= retries && retries > 0 && !permanent(code):
 			return nil, attempt, "dead", err
@@ -272,12 +305,23 @@ func (i *immediate) find(id any) (map[string]any, error) {
 
 func (i *immediate) get(ctx context.Context, params []any) (any, error) { return i.find(at(params, 0)) }
 
-// wait has all tasks, since they have ended.
+// wait has all tasks: those that a goroutine beside still runs end first.
 func (i *immediate) wait(ctx context.Context, params []any) (any, error) {
 	ended := []any{}
 	ids, _ := at(params, 0).([]any)
 	for _, id := range ids {
 		task, err := i.find(id)
+		if err == nil && task["state"] == "running" {
+			i.mu.Lock()
+			end := i.ends[task["id"].(string)]
+			i.mu.Unlock()
+			select {
+			case <-end:
+				task, err = i.find(id)
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ func Server(t testing.TB, flags ...string) string {
 	url := "unix://" + filepath.Join(folder, "socket")
 	var errors bytes.Buffer
 	server := exec.Command(program, append([]string{"--listen", url}, flags...)...)
-	server.Dir, server.Stderr = folder, &errors
+	server.Dir, server.Stderr, server.SysProcAttr = folder, &errors, withUs()
 	out, err := server.StdoutPipe()
 	if err == nil {
 		err = server.Start()

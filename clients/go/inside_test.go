@@ -3,6 +3,9 @@ package ergon
 import (
 	"context"
 	"testing"
+	"time"
+
+	"ergon-client/internal/rpc"
 )
 
 func TestACronIsPutAgainWhereTheServerMayTakeItLater(t *testing.T) {
@@ -18,6 +21,20 @@ func TestACronIsPutAgainWhereTheServerMayTakeItLater(t *testing.T) {
 	}
 	failures = append(failures, remoteError("DENIED: x"))
 	if err := mux.put(context.Background(), client); Code(err) != "DENIED" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestATimeoutOfMiddlewareIsNoCancel(t *testing.T) {
+	base, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := &Context{Context: base, base: base, session: &session{Session: &rpc.Session{}}, of: newServing(nil, 1, nil, nil)}
+	c.session.Base = base
+	within, stop := context.WithTimeout(base, time.Nanosecond)
+	defer stop()
+	<-within.Done()
+	c.Context = within
+	if err := c.meaning(within.Err()); err != context.DeadlineExceeded {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package ergontest
+
+import "syscall"
+
+func withUs() *syscall.SysProcAttr { return nil }
