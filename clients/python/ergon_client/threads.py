@@ -140,8 +140,8 @@ class Threads:
 
 @contextlib.contextmanager
 def signals_to(stop: Callable[[int], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT call it with their number, where this is the main thread. Python calls handlers in that thread alone, and may leave it
-    asleep when a signal comes as it begins to wait: so another thread reads which signals have come."""
+    """SIGTERM and SIGINT call it with their number, where this is the main thread. Python calls handlers in that thread alone,
+    and may leave it asleep when a signal comes as it begins to wait: so another thread reads which signals have come."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

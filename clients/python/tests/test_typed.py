@@ -180,7 +180,8 @@ class Functions(unittest.TestCase):
             return Sum(one.total)
         with testing.immediate(app) as client:
             self.assertEqual(double.submit(Sum(2)).wait().total, 8)
-            with self.assertLogs("ergon_client"), self.assertRaisesRegex(RemoteError, "BAD_PARAMS: .*one must be Sum .a is negative."):
+            text = "BAD_PARAMS: .*one must be Sum .a is negative."
+            with self.assertLogs("ergon_client"), self.assertRaisesRegex(RemoteError, text):
                 client.call("double", {"a": -1})
 
     def test_a_context_behind_defaults(self) -> None:
