@@ -107,6 +107,7 @@ func TestImmediateTasks(t *testing.T) {
 	}
 	for wanted, with := range map[string]ergon.With{
 		`NO_METHOD: the Mux has no method "other"`:          nil,
+		"BAD_PARAMS: key is a text, not 5":                  {"key": 5},
 		"BAD_PARAMS: retries is a number from 0 on, not -1": {"retries": -1},
 	} {
 		_, err := client.Submit(ctx, with, "other")

@@ -120,7 +120,13 @@ func (i *immediate) submitMany(ctx context.Context, params []any) (any, error) {
 
 // do makes a task and runs it to its end, unless there is one with its key; the answer is that of task.submit.
 func (i *immediate) do(ctx context.Context, method string, params []any, options map[string]any, to *message) (any, error) {
-	key, _ := options["key"].(string)
+	key, isText := options["key"].(string)
+	if options["key"] != nil && !isText {
+		return nil, fault("BAD_PARAMS", "key is a text, not %v", options["key"])
+	}
+	if n, is := options["timeout"].(int64); options["timeout"] != nil && (!is || n < 0) {
+		return nil, fault("BAD_PARAMS", "timeout is in milliseconds, not %v", options["timeout"])
+	}
 	if to != nil && key != "" {
 		key = to.name + " " + key
 	}
