@@ -197,7 +197,8 @@ func TestMapGivesEachInputItsResult(t *testing.T) {
 	}
 	for _, times = range []int{0, 2} {
 		_, err := double.Map(ctx, client, []int{1})
-		if wanted := fmt.Sprintf("task 0 of Map %d times, not once", times); err == nil || !strings.Contains(err.Error(), wanted) {
+		wanted := fmt.Sprintf("task 0 of Map %d times, not once", times)
+		if err == nil || !strings.Contains(err.Error(), wanted) {
 			t.Errorf("%v instead of %s", err, wanted)
 		}
 	}

@@ -56,7 +56,8 @@ type chain struct {
 	sent   *[][2]any // what they send when the outermost has ended: a method, and its parameters
 }
 
-// turn runs a message, and when the outermost turn has ended what all of them send that were done. A turn that would wait for its own end is an error.
+// turn runs a message, and when the outermost turn has ended what all of them send that were done. A turn that would wait for
+// its own end is an error.
 func (i *immediate) turn(ctx context.Context, to *message, method string, params []any, told map[string]any) (any, error) {
 	waiting, isWithin := ctx.Value(turns{}).(chain)
 	if !isWithin {
