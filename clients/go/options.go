@@ -79,7 +79,7 @@ func badly(err error) error {
 	return err
 }
 
-// told is what the server is told.
+// told has the options in the form that the server takes.
 func (w With) told(who string, known options.Table) (map[string]any, error) {
 	wire, err := known.Wire(who, w)
 	return wire, badly(err)

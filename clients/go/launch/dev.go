@@ -57,7 +57,7 @@ func (s seen) changed(now seen) string {
 }
 
 // watch calls changed with the file that has changed and the program that was built of it in a folder, or with the program itself
-// if that has changed. What cannot be built has lines, and the processes stay.
+// if that has changed. If it cannot be built, the log has the lines of the compiler, and the processes stay.
 func watch(program, folder string, changed func(file, program string)) {
 	before := sources(".", program)
 	for number := 1; ; number++ {

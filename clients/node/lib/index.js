@@ -1,4 +1,4 @@
-// What the package exports.
+// The package exports this.
 'use strict';
 
 module.exports = { ...require('./client'), ...require('./app') };
