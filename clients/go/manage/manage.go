@@ -158,7 +158,7 @@ func (c Methods) CancelMany(ctx context.Context, filter map[string]any) (Changed
 	return c.many(ctx, "task.cancel", filter)
 }
 
-// RetryMany queues tasks again that ended otherwise than done.
+// RetryMany queues those tasks again that have ended, but not as done.
 func (c Methods) RetryMany(ctx context.Context, filter map[string]any) (Changed, error) {
 	return c.many(ctx, "task.retry", filter)
 }

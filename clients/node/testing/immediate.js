@@ -1,4 +1,4 @@
-// An app without a server: what is submitted runs at once, in this process, when the submission is answered it has ended.
+// An app without a server: a task runs at once, in this process, and has ended when its submission is answered.
 'use strict';
 
 const { App } = require('../lib/app');

@@ -40,7 +40,7 @@ class Middleware:
         return contextlib.nullcontext()
 
     def handle(self, run: Run) -> contextlib.AbstractContextManager[None]:
-        """Round a run, with the check of its parameters; what it raises fails the run."""
+        """Goes round a run and the check of its parameters; an exception of it fails the run."""
         return contextlib.nullcontext()
 
 

@@ -93,7 +93,7 @@ class Methods:
         return await self._map("task.cancel", wire(conditions, all=all, dry_run=dry_run))
 
     async def task_retry(self, *, all: bool = False, dry_run: bool = False, **conditions: Unpack[Filter]) -> Found:
-        """Queues these tasks again that ended otherwise than done: {"matched", "retried", "dry_run"}."""
+        """Queues those of these tasks again that have ended, but not as done: {"matched", "retried", "dry_run"}."""
         return await self._map("task.retry", wire(conditions, all=all, dry_run=dry_run))
 
     async def task_forget(self, *, all: bool = False, dry_run: bool = False, **conditions: Unpack[Filter]) -> Found:

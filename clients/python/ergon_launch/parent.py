@@ -47,7 +47,7 @@ class Child:
         return bool(said)
 
     def end(self, level: int = 1) -> None:
-        """Asks it to end: 1 in good order, 2 at once, 3 it is killed. What it was asked before it is not asked again."""
+        """Asks the process to end: 1 in good order, 2 at once; 3 kills it. It is asked nothing that it was asked before."""
         if level > self._asked and self.process.poll() is None:
             self._asked = level
             self.process.send_signal(ENDS[level - 1])

@@ -1,4 +1,4 @@
-"""The launcher: it starts processes, replaces them, and ends them in good order. What it says on standard error is waited for."""
+"""The launcher starts processes, replaces them, and ends them in good order. The tests wait for its lines on standard error."""
 import contextlib
 import io
 import os
@@ -56,7 +56,7 @@ class Launched:
         self._late.start()
 
     def until(self, *wanted: str) -> list[str]:
-        """Reads until each of these has been said, in any order: what their groups have."""
+        """Reads until the launcher has said each of these, in any order. Returns the groups that they matched."""
         found: dict[str, str] = {}
         assert self.process.stderr is not None
         for line in self.process.stderr:

@@ -1,4 +1,4 @@
-"""Middleware: its order, what it sees and changes, round functions, coroutine functions and actors; and the examples of it."""
+"""Middleware goes round functions, coroutine functions and actors, in its order, and may change parameters. Its examples run."""
 import asyncio
 import contextlib
 import logging

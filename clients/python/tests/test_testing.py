@@ -1,4 +1,4 @@
-"""The test mode itself: what it refuses, and a server that does not start."""
+"""The test mode refuses what it does not keep, and says why a server does not start."""
 import asyncio
 import importlib.util
 import logging
