@@ -316,7 +316,12 @@ static void submit_after(struct sim_burst *b, uint32_t client)
     r->heed = heed_after;
     r->task = of;
     sim_put_text(&b->out, "echo");
-    sim_put_array(&b->out, 0);
+    sim_put_array(&b->out, of != NULL);
+    if (of) {
+        sim_put_map(&b->out, 1);
+        sim_put_text(&b->out, "$result");
+        sim_put_text(&b->out, of->id);
+    }
     sim_put_map(&b->out, of != NULL);
     if (!of)
         return;

@@ -12,6 +12,7 @@
 #include "server/jobs/operations/waiters.h"
 #include "server/jobs/persist/rates.h"
 #include "server/jobs/sched/dependencies.h"
+#include "server/jobs/sched/result_refs.h"
 #include "server/jobs/sched/spans.h"
 #include "server/jobs/semaphores/operations.h"
 
@@ -54,6 +55,7 @@ static void ended(struct jobs *jobs, struct job *job)
     if (job->is_message)
         jobs->sched.messages.ended(jobs->sched.messages.arg, job);
     dependencies_ended(&jobs->sched, job);
+    result_refs_let_go(&jobs->sched, job);
     retention_add(&jobs->sched, job);
 }
 

@@ -146,6 +146,8 @@ const struct job_source *tasks_job_source(const struct tasks *t);
 /* The pool that runs attempts of this method, once tasks_new() has returned. */
 uint32_t job_source_pool(const struct method *m);
 struct activator *tasks_manager_activator(struct tasks *t);
+/* Bytes that the parameters of an attempt may have. */
+uint64_t job_source_params_max(const struct tasks *t);
 
 /* The task of `call` has ended: its result, or its failure, is in it, and it goes home. */
 void job_source_called(struct tasks *t, struct task *call);

@@ -37,7 +37,7 @@ STATE = {
         },
         "job_more": {
             LINK: "late dependents next_releasing is_late releasing",
-            CACHE: "message after",
+            CACHE: "message after names_results holds_results readers filled",
             UNDER_WAY: "joins hardens calls watchers",
             FLEETING: "progress_done progress_total progress_text",
             "a_submission_that_waits": "key policy",

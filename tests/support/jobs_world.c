@@ -163,6 +163,7 @@ void jobs_world_init(struct jobs_world *w)
                                        .settings.history = 100,
                                        .read_turn_options = spec_read_turn_options,
                                        .read_cron_options = spec_reread_cron_options};
+    w->params_max = 16 << 20;
     w->manager = virtual_open(&w->v, "manager");
     w->loop = virtual_open(&w->v, "loop");
 }

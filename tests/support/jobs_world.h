@@ -43,6 +43,7 @@ struct jobs_world {
     struct ao pump;
     uint32_t room[WORLD_POOLS]; /* attempts that may be out at once */
     uint32_t out[WORLD_POOLS];
+    uint64_t params_max;                /* bytes of the parameters of an attempt */
     bool full[WORLD_POOLS];             /* as the jobs were told */
     struct world_run *runs, *runs_last; /* as they were given */
     bool workers;                       /* some offer something */

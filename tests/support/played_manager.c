@@ -25,6 +25,11 @@ struct activator *tasks_manager_activator(struct tasks *t)
     return world_of(t)->manager;
 }
 
+uint64_t job_source_params_max(const struct tasks *t)
+{
+    return ((const struct jobs_world *)t)->params_max;
+}
+
 uint32_t job_source_pool(const struct method *m)
 {
     return m->attempts_pool->index;

@@ -99,14 +99,18 @@ struct job_more {
     uint64_t *after_ids;        /* as its spec has them, for the store: `after`, then `after_any` */
     uint64_t after_failed;      /* the first of them that did not end well; 0: none */
     uint32_t after_count, after_any_count;
-    bool is_late;     /* it is in `late` of its limit */
-    bool releasing;   /* it has ended, and its dependents are being released */
-    bool settled;     /* `after` counts no more: it was tried again by hand; so in the file, too */
-    uint8_t losses;   /* of workers that had it, one after another, as outcome.h counts them */
-    uint8_t lost;     /* how many workers they were; both at most 255, 0: its last was not lost */
-    uint8_t hardens;  /* JOB_HARDENING: the enum job_durable that it is to have */
-    uint32_t waiters; /* submissions and calls that share a coalesced run */
-    uint32_t calls;   /* of these, calls: they end with the process */
+    bool is_late;   /* it is in `late` of its limit */
+    bool releasing; /* it has ended, and its dependents are being released */
+    bool settled;   /* `after` counts no more: it was tried again by hand; so in the file, too */
+    bool names_results; /* its parameters do: sched/result_refs.h */
+    bool holds_results; /* those tasks count it in `readers` */
+    uint8_t losses;     /* of workers that had it, one after another, as outcome.h counts them */
+    uint8_t lost;       /* how many workers they were; both at most 255, 0: its last was not lost */
+    uint8_t hardens;    /* JOB_HARDENING: the enum job_durable that it is to have */
+    uint32_t waiters;   /* submissions and calls that share a coalesced run */
+    uint32_t calls;     /* of these, calls: they end with the process */
+    uint32_t readers; /* open jobs that name its result, once for each time: it is not forgotten */
+    struct blob *filled;   /* the parameters with the results that they name; NULL: not made yet */
     struct job_keep joins; /* what submissions want of which the write is under way; 0: nothing */
     struct job_policy policy;
     uint64_t progress_done, progress_total;

@@ -317,6 +317,7 @@ void job_free(struct job_table *table, struct job *job)
         free(job->more->after_ids);
         free(job->more->progress_text);
         free(job->more->trace);
+        blob_unref(job->more->filled);
         give_up_message(job);
         free(job->more);
     }

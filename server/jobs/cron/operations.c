@@ -7,6 +7,7 @@
 #include "server/jobs/life/submit.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/sched/result_refs.h"
 #include "server/jobs/verbs/view.h"
 
 enum {
@@ -104,6 +105,8 @@ static bool may_be_put(struct jobs *jobs, struct operation *op)
     char text[JOB_TEXT_MAX];
     enum ergon_error wrong = job_check_actor(jobs, &spec->task, text, sizeof text);
 
+    if (wrong == ERGON_OK) /* its tasks come after none */
+        wrong = result_refs_check(&spec->task, text, sizeof text);
     if (wrong == ERGON_OK && spec->task.actor.len > 0)
         spec->task.durable = messages->level(messages->arg, &spec->task);
     if (wrong != ERGON_OK)

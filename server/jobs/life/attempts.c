@@ -11,6 +11,7 @@
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/quarantine.h"
+#include "server/jobs/sched/result_refs.h"
 #include "server/jobs/sched/lines.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/pool_rest.h"
@@ -62,7 +63,7 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
         return false;
     }
     *run = (struct attempt_spec){.method = job->queue->method,
-                                 .params = job_params(job),
+                                 .params = result_refs_params(job),
                                  .deadline = job->deadline,
                                  .timeout = job->timeout,
                                  .id = job->id,
@@ -74,6 +75,20 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
                                  .trace = spans_link(s, job)};
     job_set_state(s->table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
     return true;
+}
+
+/* False: it has ended, since a result that its parameters name is not there, or comes again. */
+static bool fill_params(struct scheduler *s, struct job *job)
+{
+    char text[JOB_TEXT_MAX];
+    enum ergon_error wrong = result_refs_fill(s, job, text, sizeof text);
+    if (wrong == ERGON_E_MEMORY) {
+        put_off(s, job);
+        admission_release(s, job);
+    } else if (wrong != ERGON_OK) {
+        job_end(s, job, JOB_FAILED, error_name(wrong), text);
+    }
+    return wrong == ERGON_OK;
 }
 
 /* It was submitted before its method became one of actors. */
@@ -99,6 +114,8 @@ static bool may_start(struct scheduler *s, struct job *job)
         end_without_actor(s, job);
         return false;
     }
+    if (job_names_results(job) && !fill_params(s, job))
+        return false;
     if (job->queue->paused) {
         job_hold(s, job, HELD_PICKED, JOB_WHY_PAUSED);
         admission_release(s, job); /* others of its keys go on */

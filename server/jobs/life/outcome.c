@@ -13,6 +13,7 @@
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/result_refs.h"
 #include "server/tasks/task.h"
 
 static ao_time doubled(ao_time backoff, ao_time max, uint32_t times)
@@ -348,6 +349,8 @@ static void set_deadline_again(struct job_table *table, struct job *job)
 
 bool job_retry(struct scheduler *s, struct job *job)
 {
+    const struct dependent any = {0};
+    char text[JOB_TEXT_MAX];
     if (job_state_open((enum job_state)job->state) || job->state == JOB_DONE)
         return false;
     table_account(s->table, job)->ended[job->state]--;
@@ -363,6 +366,9 @@ bool job_retry(struct scheduler *s, struct job *job)
     job->ended = 0;
     set_deadline_again(s->table, job);
     dependencies_settle(s, job);
+    /* Without memory what it names may be forgotten before it begins; then it fails, and says so.
+     */
+    result_refs_hold(s, job, &any, text, sizeof text);
     job_schedule(s, job, false);
     return true;
 }

@@ -15,11 +15,13 @@ enum {
     BUSY_PAUSE_MS = 1000   /* until one that is still referred to is looked at again */
 };
 
-/* Is the job still needed by an attempt, a commit, an operation, or a job that waits for it? */
+/* Is the job still needed by an attempt, a commit, an operation, or a job that waits for it or for
+ * its result? */
 static bool is_referred_to(const struct job *job)
 {
     return job->orphans > 0 || job->pending > 0 || job->waits ||
-           (job->more && (job->more->dependents || job->more->releasing)) ||
+           (job->more &&
+            (job->more->dependents || job->more->releasing || job->more->readers > 0)) ||
            job_is(job, JOB_UNSAVED);
 }
 

@@ -17,6 +17,7 @@
 #include "server/jobs/sched/admission.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/result_refs.h"
 #include "server/jobs/sched/scheduler.h"
 #include "server/jobs/sched/numbers.h"
 #include "server/jobs/sched/spans.h"
@@ -255,6 +256,8 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
     if (wrong == ERGON_OK)
         wrong = check_method(jobs, spec->method, spec->actor.len > 0, text, size);
     if (wrong == ERGON_OK)
+        wrong = result_refs_check(spec, text, size);
+    if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);
     if (wrong != ERGON_OK)
         return wrong;
@@ -279,17 +282,20 @@ static void count_in(struct job_table *table, struct job *job, uint64_t one)
     counter_add(&table->submitted, one);
 }
 
-/* Its limit, its rate and what it comes after, which only a job with extras may have.  The limit
- * and the rate come last: a submission that is refused does not change their numbers. */
+/* Its limit, its rate and what it comes after or reads, which only a job with extras may have.  The
+ * limit and the rate come last: a submission that is refused does not change their numbers. */
 static enum ergon_error hold_back(struct jobs *jobs, struct job *job, const struct job_spec *spec,
                                   const struct submitter *rights, struct submitted *out, char *text,
                                   size_t size)
 {
-    const struct dependent any = {0};
-    enum ergon_error wrong = dependencies_join(jobs_scheduler(jobs), job, spec,
-                                               rights ? &rights->waits : &any, text, size);
-    if (wrong == ERGON_OK && !admission_join(jobs_scheduler(jobs), job, spec))
-        return ERGON_E_MEMORY;
+    const struct dependent any = {0}, *may = rights ? &rights->waits : &any;
+    struct scheduler *s = jobs_scheduler(jobs);
+    enum ergon_error wrong = dependencies_join(s, job, spec, may, text, size);
+    if (wrong == ERGON_OK && spec->after_count > 0)
+        wrong =
+            result_refs_find(s, job) ? result_refs_hold(s, job, may, text, size) : ERGON_E_MEMORY;
+    if (wrong == ERGON_OK && !admission_join(s, job, spec))
+        wrong = ERGON_E_MEMORY;
     out->numbers = numbers_wait(job);
     return wrong;
 }
@@ -317,6 +323,7 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     if (wrong == ERGON_OK && job->more)
         wrong = hold_back(jobs, job, spec, rights, out, text, size);
     if (wrong != ERGON_OK) {
+        result_refs_let_go(jobs_scheduler(jobs), job);
         scheduler_forget(jobs_scheduler(jobs), job);
         job_free(table, job);
         return wrong == ERGON_E_MEMORY ? no_memory(text, size) : wrong;

@@ -33,17 +33,20 @@ struct submitter {
  * wrong and what to do; but to make room, jobs that have ended may have been forgotten:
  *
  *   DRAINING    the server stops, and the spec is not `inner`; or the queue is drained
- *   DENIED      the spec's key is that of a job that the submitter may not join
+ *   DENIED      the spec's key is that of a job that the submitter may not join; or its parameters
+ *               name a result that it may not read
  *   NO_METHOD   neither a module nor a worker has ever offered the method, as far as it is known,
  *               and none is expected to
  *   NO_EXECUTOR  no executor of the server runs its kind
- *   TOO_LARGE   the job is larger than all jobs may be together
+ *   TOO_LARGE   the job is larger than all jobs may be together, or its parameters name results
+ *               and have too many values (sched/result_refs.h)
  *   BUSY        there are as many jobs, or as many bytes of them, as there may be; or jobs of as
  *               many methods
  *   STOPPED     it is a call of an actor that is stopped
  *   STORE       the job is to be durable, and there is no store, or the store cannot write now
  *   NOT_FOUND   `after` names a job that is not there, or that the submitter may not see
- *   BAD_PARAMS  the method and the actor do not fit each other, or one of them is missing; the job
+ *   BAD_PARAMS  the method and the actor do not fit each other, or one of them is missing; the
+ *               parameters name a result that `after` does not name; the job
  *               is durable, and `after` names an open one that is not; or so does that of
  *               the job that is there already
  *   MEMORY */

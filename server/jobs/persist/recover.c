@@ -17,6 +17,7 @@
 #include "server/jobs/sched/board.h"
 #include "server/jobs/sched/dependencies.h"
 #include "server/jobs/sched/queueing.h"
+#include "server/jobs/sched/result_refs.h"
 #include "server/jobs/sched/spans.h"
 #include "server/tasks/registry.h"
 
@@ -282,6 +283,20 @@ static bool take_losses(struct job *job, const struct store_task *row)
     return more || row->losses == 0;
 }
 
+/* Rows come by id, so what it names is there, if it is kept; and is kept from now on.  False
+ * without memory. */
+static bool take_refs(struct jobs *jobs, struct job *job, const struct store_task *row)
+{
+    const struct dependent any = {0};
+    struct scheduler *s = jobs_scheduler(jobs);
+    char text[JOB_TEXT_MAX];
+    if (row->state == JOB_DONE)
+        return true;
+    return result_refs_find(s, job) &&
+           (!job_state_open((enum job_state)row->state) ||
+            result_refs_hold(s, job, &any, text, sizeof text) == ERGON_OK);
+}
+
 static ao_time due_of(struct jobs *jobs, uint64_t due_at)
 {
     if (due_at > CODEC_DUE_NEVER / 2)
@@ -346,12 +361,13 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
                  (!job->is_message ||
                   messages->recovered(messages->arg, job, row->actor, !row->has_options)) &&
                  admission_join(jobs_scheduler(jobs), job, &spec) && take_end(job, row) &&
-                 take_losses(job, row);
+                 take_losses(job, row) && take_refs(jobs, job, row);
     free((void *)spec.after);
     if (whole) {
         take_life(jobs, job, row);
         enter(jobs, job, (enum job_state)row->state);
     } else if (job) {
+        result_refs_let_go(jobs_scheduler(jobs), job);
         scheduler_forget(jobs_scheduler(jobs), job);
         job_free(jobs_table(jobs), job);
     }

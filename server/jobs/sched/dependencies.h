@@ -16,7 +16,8 @@ enum ergon_error dependencies_link(struct scheduler *s, struct job *job, uint64_
 /* The rights of the submitter: for it, jobs that it may not wait for do not exist. */
 struct dependent {
     bool (*may_wait)(const void *arg, const struct job *job,
-                     const struct job *on); /* NULL: for any */
+                     const struct job *on);                  /* NULL: for any */
+    bool (*may_read)(const void *arg, const struct job *on); /* its result; NULL: of any */
     const void *arg;
 };
 

@@ -51,6 +51,11 @@ static bool may_wait(const void *op, const struct job *job, const struct job *on
     return operation_may_wait(op, job, on);
 }
 
+static bool may_read(const void *op, const struct job *on)
+{
+    return operation_sees(op, on) & SEES_RESULTS;
+}
+
 static void log_taken(const struct operation *op, const struct submitted *done)
 {
     const struct job *job = done->job;
@@ -86,7 +91,9 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
     else
         jobs_worked(jobs, NAME_WORK * names_of(spec));
     const struct submitter submitter = {
-        .may_join = may_join, .waits = {.may_wait = may_wait, .arg = op}, .arg = op};
+        .may_join = may_join,
+        .waits = {.may_wait = may_wait, .may_read = may_read, .arg = op},
+        .arg = op};
     enum ergon_error error = job_submit(jobs, spec, &submitter, &done, text, sizeof text);
     if (error != ERGON_OK) {
         fail(outcome, error, text);

@@ -30,6 +30,11 @@ uint32_t job_source_pool(const struct method *m)
     return m->attempts_pool->index;
 }
 
+uint64_t job_source_params_max(const struct tasks *t)
+{
+    return t->shared.plan.message_max;
+}
+
 struct activator *tasks_manager_activator(struct tasks *t)
 {
     return t->manager.activator;

@@ -275,6 +275,13 @@ STORED_TEST(wrong_ones_are_refused)
     op = put(w, "0 0 30 2 *", CRON_ALLOW);
     assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
     stage_holds(op->reply.text, "never");
+    op = world_operation(w, &operation_cron_put);
+    op->cron = (struct cron_spec){
+        .name = span_text("tick"), .schedule = span_text("@daily"), .task = world_spec("work")};
+    op->cron.task.params = span_text("\x81\xa7$result\xaet0000000000001");
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_E_BAD_PARAMS);
+    stage_holds(op->reply.text, "`after` has to name");
     assert_string_equal(list(w), "[]");
 }
 

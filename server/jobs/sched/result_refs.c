@@ -1,0 +1,308 @@
+#include "server/jobs/sched/result_refs.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/reader.h"
+#include "server/jobs/core/ids.h"
+#include "server/tasks/job_source.h"
+
+static const char ref_key[] = "$result";
+
+/* --- The walk --- */
+
+/* Most parameters have no dollar at all. */
+static bool may_name(struct span params)
+{
+    const uint8_t *dollar = params.len > 0 ? memchr(params.at, '$', params.len) : NULL;
+    return dollar && memmem(dollar, params.len - (size_t)(dollar - params.at), ref_key,
+                            sizeof ref_key - 1) != NULL;
+}
+
+struct ref_walk {
+    struct reader r;
+    uint32_t looks; /* values that may still be looked at */
+};
+
+static struct ref_walk walk_of(struct span params)
+{
+    return (struct ref_walk){.r = reader_of(params), .looks = REFS_LOOK};
+}
+
+static bool is_ref(struct reader *r)
+{
+    struct reader at = *r;
+    struct span key;
+    uint32_t pairs;
+    if (!read_map(&at, &pairs) || pairs != 1 || !read_text(&at, &key) || !span_is(key, ref_key))
+        return false;
+    *r = at;
+    return true;
+}
+
+static bool pass_head(struct reader *r)
+{
+    uint32_t count;
+    struct span raw;
+    return read_map(r, &count) || read_array(r, &count) || read_any(r, &raw);
+}
+
+/* The next map of this one key: `before` is what lies between it and the one before, `named` what
+ * it names, raw.  False: there is none, or it looked too long; `before` is what is left. */
+static bool walk_next_ref(struct ref_walk *w, struct span *before, struct span *named)
+{
+    const uint8_t *from = w->r.at, *here = from;
+    while (!reader_at_end(&w->r) && w->looks > 0) {
+        here = w->r.at;
+        w->looks--;
+        if (is_ref(&w->r)) {
+            *before = span_of(from, (size_t)(here - from));
+            return read_any(&w->r, named);
+        }
+        if (!pass_head(&w->r))
+            break;
+    }
+    *before = span_of(from, (size_t)(w->r.end - from));
+    return false;
+}
+
+static bool id_of(struct span named, uint64_t *id)
+{
+    struct reader r = reader_of(named);
+    struct span text;
+    return read_text(&r, &text) && id_parse(text, id);
+}
+
+/* --- As it is submitted --- */
+
+static bool comes_after(const struct job_spec *spec, uint64_t id)
+{
+    for (uint32_t i = 0; i < spec->after_count; i++)
+        if (spec->after[i] == id)
+            return true;
+    return false;
+}
+
+static enum ergon_error check_one(const struct job_spec *spec, struct span named, char *text,
+                                  size_t size)
+{
+    char name[ID_TEXT_SIZE];
+    uint64_t id;
+    if (!id_of(named, &id))
+        snprintf(text, size,
+                 "{\"$result\": ID} in parameters expects the id of a task, as a string");
+    else if (!comes_after(spec, id))
+        snprintf(text, size,
+                 "the parameters name the result of task %s ({\"$result\": \"%s\"}), so `after` "
+                 "has to name that task, too",
+                 id_text(id, name), name);
+    else
+        return ERGON_OK;
+    return ERGON_E_BAD_PARAMS;
+}
+
+enum ergon_error result_refs_check(const struct job_spec *spec, char *text, size_t size)
+{
+    if (!may_name(spec->params))
+        return ERGON_OK;
+    struct ref_walk w = walk_of(spec->params);
+    struct span before, named;
+    while (walk_next_ref(&w, &before, &named)) {
+        enum ergon_error wrong = check_one(spec, named, text, size);
+        if (wrong != ERGON_OK)
+            return wrong;
+    }
+    if (reader_at_end(&w.r))
+        return ERGON_OK;
+    snprintf(text, size,
+             "parameters with \"$result\" in them may have at most %d values; put what is large "
+             "into one string or binary",
+             REFS_LOOK);
+    return ERGON_E_TOO_LARGE;
+}
+
+/* --- What it names is held --- */
+
+/* The next task that the parameters name, and that is there. */
+static struct job *next_named(const struct scheduler *s, struct ref_walk *w)
+{
+    struct span before, named;
+    uint64_t id;
+    while (walk_next_ref(w, &before, &named)) {
+        struct job *on = id_of(named, &id) ? table_find(s->table, id) : NULL;
+        if (on)
+            return on;
+    }
+    return NULL;
+}
+
+/* False without memory. */
+static bool can_be_held(struct scheduler *s, struct job *on)
+{
+    size_t was = job_bytes(on);
+    bool can = job_more(on) != NULL;
+    table_weigh(s->table, on, was);
+    return can;
+}
+
+static enum ergon_error check_named(struct scheduler *s, struct job *job,
+                                    const struct dependent *rights, char *text, size_t size)
+{
+    struct ref_walk w = walk_of(job_params(job));
+    char name[ID_TEXT_SIZE];
+    for (struct job *on; (on = next_named(s, &w));) {
+        if (rights->may_read && !rights->may_read(rights->arg, on)) {
+            snprintf(text, size,
+                     "the parameters name the result of task %s, which this principal may not "
+                     "read: it may not call the method of that task",
+                     id_text(on->id, name));
+            return ERGON_E_DENIED;
+        }
+        if (!can_be_held(s, on))
+            return ERGON_E_MEMORY;
+    }
+    return ERGON_OK;
+}
+
+bool result_refs_find(struct scheduler *s, struct job *job)
+{
+    struct ref_walk w = walk_of(job_params(job));
+    struct span before, named;
+    uint64_t id;
+    if (!may_name(job_params(job)) || !walk_next_ref(&w, &before, &named) || !id_of(named, &id))
+        return true;
+    if (!can_be_held(s, job))
+        return false;
+    job->more->names_results = true;
+    return true;
+}
+
+enum ergon_error result_refs_hold(struct scheduler *s, struct job *job,
+                                  const struct dependent *rights, char *text, size_t size)
+{
+    if (!job_names_results(job))
+        return ERGON_OK;
+    assert(!job->more->holds_results);
+    enum ergon_error wrong = check_named(s, job, rights, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
+    job->more->holds_results = true;
+    struct ref_walk w = walk_of(job_params(job));
+    for (struct job *on; (on = next_named(s, &w));)
+        on->more->readers++;
+    return ERGON_OK;
+}
+
+/* What it holds is there, so the walk finds the same tasks again. */
+static void release(struct scheduler *s, struct job *job)
+{
+    struct ref_walk w = walk_of(job_params(job));
+    for (struct job *on; (on = next_named(s, &w));) {
+        assert(on->more && on->more->readers > 0);
+        on->more->readers--;
+    }
+    job->more->holds_results = false;
+}
+
+void result_refs_let_go(struct scheduler *s, struct job *job)
+{
+    if (!job_names_results(job))
+        return;
+    if (job->more->holds_results)
+        release(s, job);
+    if (job->orphans > 0) /* a late attempt reads it; it goes with the job */
+        return;
+    size_t was = job_bytes(job);
+    blob_unref(job->more->filled);
+    job->more->filled = NULL;
+    table_weigh(s->table, job, was);
+}
+
+/* --- As it begins --- */
+
+static enum ergon_error unknown(char *text, size_t size)
+{
+    snprintf(text, size,
+             "a result that its parameters name is not known any more: its task was forgotten");
+    return ERGON_E_NOT_FOUND;
+}
+
+/* Of one that was named; its task has ended well, or the job would not begin. */
+static enum ergon_error result_of(const struct scheduler *s, struct span named, struct span *result,
+                                  char *text, size_t size)
+{
+    uint64_t id = 0;
+    const struct job *on = id_of(named, &id) ? table_find(s->table, id) : NULL;
+    if (!on || on->state != JOB_DONE || !on->end)
+        return unknown(text, size);
+    if (on->end->cut) {
+        snprintf(text, size,
+                 "a result that its parameters name was larger than the `keep_size` of its task, "
+                 "so it was not kept");
+        return ERGON_E_TOO_LARGE;
+    }
+    *result = blob_bytes(on->end->result);
+    return ERGON_OK;
+}
+
+/* Passes over the parameters as they are to be; `at` NULL: only their length is wanted. */
+static enum ergon_error put_all(const struct scheduler *s, const struct job *job, uint8_t *at,
+                                uint64_t *len, char *text, size_t size)
+{
+    struct ref_walk w = walk_of(job_params(job));
+    struct span before, named, result;
+    enum ergon_error wrong = ERGON_OK;
+    bool more;
+    *len = 0;
+    do {
+        more = walk_next_ref(&w, &before, &named);
+        *len += before.len;
+        if (at)
+            span_put(before, &at);
+        if (more && (wrong = result_of(s, named, &result, text, size)) == ERGON_OK) {
+            *len += result.len;
+            if (at)
+                span_put(result, &at);
+        }
+    } while (more && wrong == ERGON_OK);
+    return wrong;
+}
+
+static enum ergon_error make_room(const struct scheduler *s, uint64_t len, uint8_t **block,
+                                  char *text, size_t size)
+{
+    uint64_t most = job_source_params_max(s->tasks);
+    if (len > most) {
+        snprintf(text, size,
+                 "with the results that they name its parameters take %" PRIu64
+                 " bytes, and a message may have %" PRIu64 " (limits.message)",
+                 len, most);
+        return ERGON_E_TOO_LARGE;
+    }
+    *block = malloc(len);
+    return *block ? ERGON_OK : ERGON_E_MEMORY;
+}
+
+enum ergon_error result_refs_fill(struct scheduler *s, struct job *job, char *text, size_t size)
+{
+    uint64_t len;
+    uint8_t *block;
+    assert(job_names_results(job));
+    if (job->more->filled)
+        return ERGON_OK;
+    enum ergon_error wrong = put_all(s, job, NULL, &len, text, size);
+    if (wrong == ERGON_OK)
+        wrong = make_room(s, len, &block, text, size);
+    if (wrong != ERGON_OK)
+        return wrong;
+    put_all(s, job, block, &len, text, size);
+    size_t was = job_bytes(job);
+    job->more->filled = blob_take(block, len);
+    if (!job->more->filled)
+        free(block);
+    table_weigh(s->table, job, was);
+    return job->more->filled ? ERGON_OK : ERGON_E_MEMORY;
+}
