@@ -216,7 +216,10 @@
     X(worker_progress, "worker.progress", KNOWN, USES, HARMLESS, OWN, \
       "[call: int, done, total, text]", "say how far a task is that this worker runs") \
     X(worker_partial, "worker.partial", KNOWN, USES, HARMLESS, OWN, \
-      "[call: int, value]", "add a part of the result of a task that this worker runs")
+      "[call: int, value]", "add a part of the result of a task that this worker runs") \
+    X(worker_submit, "worker.submit", KNOWN, USES, COUNTED, OWN, \
+      "[call: int, {task: [[method, params, {options}]], tell: [[actor, method, params, {options}]]}]", \
+      "submit tasks and messages with the end of a task that this worker runs")
 /* clang-format on */
 
 /* The name of each, as method_task_get[]. */

@@ -78,18 +78,6 @@ static inline bool ergon_stop(struct ergon_task *task, const char *why)
     return ergon_host->stop(task, why);
 }
 
-static inline bool ergon_tell(struct ergon_task *task, const char *to, const char *method,
-                              struct ergon_bytes params, struct ergon_bytes options)
-{
-    return ergon_host->tell(task, to, method, params, options);
-}
-
-static inline bool ergon_submit(struct ergon_task *task, const char *method,
-                                struct ergon_bytes params, struct ergon_bytes options)
-{
-    return ergon_host->submit(task, method, params, options);
-}
-
 /* Of a blocking handler. */
 static inline void ergon_call_actor(struct ergon_task *task, const char *to, const char *method,
                                     struct ergon_bytes params, struct ergon_bytes options,

@@ -278,6 +278,18 @@ static inline bool ergon_partial(struct ergon_task *task, const void *value, siz
     return ergon_host->partial(task, value, len);
 }
 
+static inline bool ergon_submit(struct ergon_task *task, const char *method,
+                                struct ergon_bytes params, struct ergon_bytes options)
+{
+    return ergon_host->submit(task, method, params, options);
+}
+
+static inline bool ergon_tell(struct ergon_task *task, const char *to, const char *method,
+                              struct ergon_bytes params, struct ergon_bytes options)
+{
+    return ergon_host->tell(task, to, method, params, options);
+}
+
 static inline void ergon_again(struct ergon_task *task, uint64_t ns)
 {
     ergon_host->again(task, ns);

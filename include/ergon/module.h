@@ -298,9 +298,12 @@ struct ergon_host {
     bool (*sleep)(struct ergon_task *task, uint64_t ns);
     bool (*wake)(struct ergon_task *task);
     bool (*stop)(struct ergon_task *task, const char *why);
-    /* Sends a message to an actor, which may be the own one, or submits a task: `params` is one
-     * MessagePack value (empty: none), `options` a map of those of tasks (empty: none).  The server
-     * does so with the end of the turn, of all or of none; one that it refuses fails the turn. */
+    /* Of any attempt of a submitted task, and of any turn: sends a message to an actor, which may
+     * be the own one, or submits a task.  `params` is one MessagePack value (empty: none),
+     * `options` a map of those of tasks (empty: none).  The server does so with the end of the
+     * attempt, of all or of none: nothing is submitted twice when it is run again.  One that is
+     * refused fails the attempt.  False: the task is failed already (BAD_CHANGES), as a plain call
+     * is by this. */
     bool (*tell)(struct ergon_task *task, const char *to, const char *method,
                  struct ergon_bytes params, struct ergon_bytes options);
     bool (*submit)(struct ergon_task *task, const char *method, struct ergon_bytes params,

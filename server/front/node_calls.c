@@ -9,9 +9,12 @@
 #include "base/list.h"
 #include "base/units.h"
 #include "proto/encoder.h"
+#include "proto/envelope.h"
+#include "proto/pack.h"
 #include "server/runtime/activator.h"
 #include "server/runtime/threads/mpsc.h"
 #include "server/tasks/job_source.h"
+#include "server/tasks/turn.h"
 
 enum {
     NOTES_MAX = 4 << 20, /* bytes of notes on their way to the loop; more are dropped */
@@ -53,7 +56,8 @@ struct node_call {
     bool dropped;
     uint64_t bytes; /* of its memory */
     struct span head, tail;
-    void *result; /* malloc'ed, with `tail`; or NULL */
+    void *result;      /* malloc'ed, with `tail`; or NULL */
+    struct pack sends; /* zeroed: it submits nothing */
     uint8_t answer[ANSWER_MAX];
     uint8_t memory[]; /* params, tracestate */
 };
@@ -129,6 +133,7 @@ static struct node_call *call_of(struct message *m)
 static void free_call(struct node_call *call)
 {
     free(call->result);
+    pack_fini(&call->sends);
     free(call);
 }
 
@@ -212,11 +217,30 @@ static bool take_result(struct node_call *call, struct outcome *outcome)
     return true;
 }
 
-static void end_done(struct node_calls *c, struct node_call *call, struct outcome *outcome)
+/* The notification worker.submit [call, {task, tell}].  False without memory. */
+static bool take_sends(struct node_call *call, const struct attempt_turn *turn)
+{
+    struct pack *p = &call->sends;
+
+    if (!turn || turn->changes.messages.count == 0)
+        return true;
+    pack_init(p);
+    pack_array(p, 3);
+    pack_uint(p, ENVELOPE_NOTIFICATION);
+    pack_str(p, "worker.submit");
+    pack_array(p, 2);
+    pack_uint(p, call->message.number);
+    turn_messages_pack(&turn->changes.messages, p);
+    return !p->failed;
+}
+
+static void end_done(struct node_calls *c, struct node_call *call, const struct attempt_end *r)
 {
     uint8_t id[ENC_INT_MAX];
 
-    if (!take_result(call, outcome)) {
+    if (!take_sends(call, r->turn) || !take_result(call, r->outcome)) {
+        pack_fini(&call->sends);
+        call->sends = (struct pack){0};
         fail(c, call, &(struct error_answer){.code = ERGON_E_MEMORY});
         return;
     }
@@ -292,7 +316,7 @@ static void returned(void *arg, const struct attempt_end *r)
     else if (c->cancels && outcome->error != ERGON_OK)
         end_again(c, call, 0); /* it ends for this node's sake */
     else if (outcome->error == ERGON_OK)
-        end_done(c, call, outcome);
+        end_done(c, call, r);
     else
         fail(c, call,
              &(struct error_answer){
@@ -503,6 +527,8 @@ static void pass_end(struct node_calls *c, struct node_call *call)
     if (call->message.session == c->session) {
         c->count--;
         c->bytes -= call->bytes;
+        if (pack_bytes(&call->sends).len > 0)
+            c->port->sends(c->arg, pack_bytes(&call->sends));
         c->port->ended(c->arg, call->head, call->tail);
     }
     free_call(call);

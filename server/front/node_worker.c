@@ -225,6 +225,14 @@ static bool offer_next(struct node_worker *w)
 
 /* --- What handlers say --- */
 
+static void call_sends(void *arg, struct span message)
+{
+    struct node_worker *w = arg;
+
+    if (w->up.state == OUTGOING_OPEN && !put(w, message, (struct span){0}))
+        lose(w, "out of memory");
+}
+
 static void call_ended(void *arg, struct span head, struct span tail)
 {
     struct node_worker *w = arg;
@@ -302,8 +310,11 @@ void node_worker_tasks_drained(void *w)
     node_calls_drained(((struct node_worker *)w)->calls);
 }
 
-static const struct node_calls_port calls_port = {
-    .ended = call_ended, .noted = call_noted, .stops = server_stops, .drained = attempts_drained};
+static const struct node_calls_port calls_port = {.sends = call_sends,
+                                                  .ended = call_ended,
+                                                  .noted = call_noted,
+                                                  .stops = server_stops,
+                                                  .drained = attempts_drained};
 
 /* --- What the owner asks --- */
 

@@ -36,13 +36,14 @@ static const uint8_t passings[METHOD_COUNT] = {
     [METHOD_sem_renew] = PASS_ONCE,       [METHOD_sem_revoke] = PASS_ONCE,
     [METHOD_event_set] = PASS_ONCE,       [METHOD_worker_quiet] = PASS_ONCE,
     [METHOD_worker_resume] = PASS_ONCE,   [METHOD_worker_progress] = PASS_ONCE,
-    [METHOD_worker_partial] = PASS_ONCE,  [METHOD_actor_call] = PASS_ONCE,
-    [METHOD_actor_tell] = PASS_ONCE,      [METHOD_actor_get] = PASS_READ,
-    [METHOD_actor_list] = PASS_READ,      [METHOD_actor_explain] = PASS_READ,
-    [METHOD_actor_types] = PASS_READ,     [METHOD_actor_start] = PASS_ONCE,
-    [METHOD_actor_stop] = PASS_ONCE,      [METHOD_actor_wake] = PASS_ONCE,
-    [METHOD_actor_drop] = PASS_ONCE,      [METHOD_actor_watch] = PASS_READ,
-    [METHOD_actor_remind] = PASS_ONCE,    [METHOD_actor_forget] = PASS_ONCE,
+    [METHOD_worker_partial] = PASS_ONCE,  [METHOD_worker_submit] = PASS_ONCE,
+    [METHOD_actor_call] = PASS_ONCE,      [METHOD_actor_tell] = PASS_ONCE,
+    [METHOD_actor_get] = PASS_READ,       [METHOD_actor_list] = PASS_READ,
+    [METHOD_actor_explain] = PASS_READ,   [METHOD_actor_types] = PASS_READ,
+    [METHOD_actor_start] = PASS_ONCE,     [METHOD_actor_stop] = PASS_ONCE,
+    [METHOD_actor_wake] = PASS_ONCE,      [METHOD_actor_drop] = PASS_ONCE,
+    [METHOD_actor_watch] = PASS_READ,     [METHOD_actor_remind] = PASS_ONCE,
+    [METHOD_actor_forget] = PASS_ONCE,
 };
 
 enum passing passing_of(enum ergon_method method)

@@ -42,7 +42,7 @@ static bool set_caller(struct job_request *jr, uint32_t turn)
     s->caller = 0;
     if (turn == 0)
         return true;
-    if (!t || !task_is(t, TASK_ATTEMPT) || !t->attempt->turn) {
+    if (!t || !task_is(t, TASK_ATTEMPT) || !turn_is_of_actor(t->attempt->turn)) {
         rpc_refuse(jr->rq, ERGON_E_BAD_PARAMS,
                    "`turn` is the `call` of a context of this connection whose turn has not ended");
         return false;

@@ -20,11 +20,13 @@ struct attempt {
     uint64_t id;               /* of the job; 0: it is a plain call of another node */
     struct attempt_mark *mark; /* the source's; or NULL */
     struct task_trace *trace;  /* of a task that has TASK_TRACED */
-    struct attempt_turn *turn; /* the source's, and this task's until it has returned; or NULL */
+    struct attempt_turn *turn; /* of an actor: the source's, and this task's until it has returned;
+                                * or the task's, with what it submits; or NULL */
     ao_time timeout;           /* ns, from its begin; AO_NEVER */
     ao_time after;             /* ns; valid with `again` */
     uint32_t attempt;
     bool again;       /* the handler asked for it */
+    bool sends;       /* `turn` is its own, without an actor */
     bool cancel_seen; /* the handler knows that it is cancelled */
     uint8_t loss;     /* enum attempt_loss; of a lost one the task's text says why */
     /* enum attempt_stage.  Its executor and the source leave ASSIGNED by compare-and-swap, so
@@ -55,6 +57,12 @@ static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
     if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))
         atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
 }
+
+/* What the attempt is to submit with its end: its turn; where it has none, one without an actor is
+ * made.  NULL without memory. */
+struct attempt_turn *attempt_sends(struct attempt *a);
+/* It has returned, or never does: such a turn is freed. */
+void attempt_drop_sends(struct attempt *a);
 
 /* --- Names for people: the id of the job, or, of a task that is no attempt, its number --- */
 

@@ -73,7 +73,7 @@ struct attempt_end {
     struct span why; /* of a loss, for people: "worker w17 at 10.0.0.7: connection reset" */
     uint32_t attempt;
     struct attempt_mark *mark; /* as it was given */
-    struct attempt_turn *turn; /* likewise */
+    struct attempt_turn *turn; /* likewise; or, with what it submits, the task's: turn.h */
     ao_time began;             /* when its handler did */
     bool cancel_seen;          /* its handler asked whether it is cancelled, and it was */
     bool again;                /* the handler asked to be run again, `after` ns from now */

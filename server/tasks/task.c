@@ -7,6 +7,7 @@
 #include "server/tasks/held_bytes.h"
 #include "server/tasks/shared.h"
 #include "server/tasks/task_result.h"
+#include "server/tasks/turn.h"
 
 /* Heads what a handler allocated. */
 struct task_chunk {
@@ -138,12 +139,30 @@ struct task *task_new_alone(struct method *m, struct span params, ao_time deadli
 
 void task_discard(struct task *t)
 {
+    if (task_is(t, TASK_ATTEMPT))
+        attempt_drop_sends(t->attempt);
     task_end(t);
     if (task_is(t, TASK_ALONE))
         free(t);
 }
 
 /* --- Attempts of jobs --- */
+
+struct attempt_turn *attempt_sends(struct attempt *a)
+{
+    if (a->turn)
+        return a->turn;
+    a->turn = turn_new((struct span){0}, (struct span){0}, NULL);
+    a->sends = a->turn != NULL;
+    return a->turn;
+}
+
+void attempt_drop_sends(struct attempt *a)
+{
+    if (a->sends)
+        turn_free(a->turn);
+    a->sends = false;
+}
 
 bool attempt_claim(struct task *t, ao_time now)
 {

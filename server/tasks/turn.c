@@ -230,3 +230,13 @@ bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, 
         turn_drop_changes(turn);
     return sends;
 }
+
+bool turn_read_sends(struct attempt_turn *turn, struct span raw, char *error, size_t size)
+{
+    struct turn_messages_raw send = {0};
+    struct reader r = reader_of(raw);
+    const struct option options[] = {{"task", read_raw, &send.task, "an array"},
+                                     {"tell", read_raw, &send.tell, "an array"}};
+    return options_take(&r, options, sizeof options / sizeof *options, error, size) &&
+           turn_messages_read(&turn->changes.messages, &send, (struct span){0}, error, size);
+}

@@ -5,6 +5,10 @@
  * withdrawn.  In between it belongs to the owner of the attempt's struct task, as the parameters
  * do: so nothing here is shared, but for the bytes of states, which do not change.
  *
+ * An attempt of a task has one without an actor, from when it first submits something: made by
+ * attempt_sends() (attempt.h), it is the struct task's, and goes with it.  Of its changes only
+ * `messages` count.
+ *
  * Thread: the owner's.  Nothing here blocks. */
 #ifndef ERGON_TASKS_TURN_H
 #define ERGON_TASKS_TURN_H
@@ -33,7 +37,7 @@ struct turn_changes {
     uint8_t sleep;      /* enum turn_sleep: when its next step is due */
     ao_time sleep_for;  /* ns */
     struct turn_messages messages;
-    char stop[TURN_TEXT_MAX];
+    char stop[TURN_TEXT_MAX]; /* why */
 };
 
 struct attempt_turn {
@@ -53,6 +57,8 @@ struct attempt_turn {
     uint32_t writes;    /* the schema of a new state, if nothing else is said */
     uint32_t state_max; /* bytes of a new one */
     bool reads;         /* it may change nothing */
+    bool refused;       /* some of what it was to submit was, and `changes.stop` says why: so it
+                         * may not answer a result */
     struct turn_changes changes;
 };
 
@@ -60,6 +66,12 @@ struct attempt_turn {
  * with a copy.  NULL without memory. */
 struct attempt_turn *turn_new(struct span actor, struct span state, struct blob *shared);
 void turn_free(struct attempt_turn *turn); /* NULL is fine */
+
+/* Is it that of an actor?  NULL: no. */
+static inline bool turn_is_of_actor(const struct attempt_turn *turn)
+{
+    return turn && turn->actor.len > 0;
+}
 
 /* The changes that were gathered are given up: the turn has failed. */
 void turn_drop_changes(struct attempt_turn *turn);
@@ -80,5 +92,8 @@ const char *turn_remind(struct attempt_turn *turn, struct turn_message_parts *pa
  * stop, tell, task, remind, forget}.  False, and a text: they are none, or may not be; the turn has
  * no changes then. */
 bool turn_read_changes(struct attempt_turn *turn, struct span raw, char *error, size_t size);
+/* Adds what an attempt of a task submits, as worker.submit says it: a map of {task, tell}.  False,
+ * and a text; some may have been added. */
+bool turn_read_sends(struct attempt_turn *turn, struct span raw, char *error, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "proto/encoder.h"
 #include "proto/envelope.h"
+#include "proto/pack.h"
 #include "proto/reader.h"
 #include "proto/job_options.h"
 #include "server/tasks/actor_offer.h"
@@ -49,9 +50,9 @@ static const char *fault_of(const struct turn_message_parts *p, struct span type
 static const char *room_for(const struct turn_messages *all, size_t bytes)
 {
     if (all->count >= TURN_MESSAGES_MAX)
-        return "a turn sends at most 100 messages and tasks";
+        return "a turn or an attempt sends at most 100 messages and tasks";
     if (bytes > TURN_MESSAGES_BYTES - all->bytes)
-        return "the messages and tasks of a turn have at most 1 MiB";
+        return "the messages and tasks of a turn or an attempt have at most 1 MiB";
     return NULL;
 }
 
@@ -98,6 +99,40 @@ const char *turn_messages_add(struct turn_messages *all, const struct turn_messa
     all->count++;
     all->bytes += (uint32_t)bytes;
     return NULL;
+}
+
+static void pack_one(const struct turn_message *m, bool tells, struct pack *p)
+{
+    size_t type = tells ? actor_type_of_name(m->to).len + 1 : 0; /* a message is named without */
+    pack_array(p, tells ? 4 : 3);
+    if (tells)
+        pack_span(p, m->to);
+    pack_span(p, span_behind(m->method, type));
+    pack_raw(p, m->params);
+    if (m->options.len > 0)
+        pack_raw(p, m->options);
+    else
+        pack_nil(p);
+}
+
+static void pack_some(const struct turn_messages *all, bool tells, struct pack *p)
+{
+    uint32_t count = 0;
+    for (const struct turn_message *m = all->first; m; m = m->next)
+        count += (m->to.len > 0) == tells;
+    pack_array(p, count);
+    for (const struct turn_message *m = all->first; m; m = m->next)
+        if ((m->to.len > 0) == tells)
+            pack_one(m, tells, p);
+}
+
+void turn_messages_pack(const struct turn_messages *all, struct pack *p)
+{
+    pack_map(p, 2);
+    pack_str(p, "task");
+    pack_some(all, false, p);
+    pack_str(p, "tell");
+    pack_some(all, true, p);
 }
 
 /* --- As arrays --- */

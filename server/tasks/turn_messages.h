@@ -64,6 +64,10 @@ struct turn_messages_raw {
 bool turn_messages_read(struct turn_messages *all, const struct turn_messages_raw *raw,
                         struct span type, char *error, size_t size);
 
+struct pack;
+/* The tasks and messages as a raw map {task, tell}; in each array in their order. */
+void turn_messages_pack(const struct turn_messages *all, struct pack *p);
+
 void turn_messages_drop(struct turn_messages *messages); /* there are none any more */
 
 /* A call of an actor that a turn of a handler of this process makes, as the parameters of the task

@@ -501,3 +501,29 @@ void serve_worker_partial(struct rpc_request *rq)
     }
     note(rq, number, &n);
 }
+
+/* --- worker.submit --- */
+
+/* worker.submit [call, {task, tell}] */
+void serve_worker_submit(struct rpc_request *rq)
+{
+    struct reader r;
+    struct span sends;
+    uint64_t number;
+    uint32_t count;
+
+    read_params(rq->params, &r, &count);
+    if (count != 2 || !read_uint(&r, &number) || !rpc_read_any(rq, rq->params, &r, &sends)) {
+        rpc_refuse_params(rq, "");
+        return;
+    }
+    struct task *t = worker_running(rq->conn, number);
+    char text[240] = "this worker has no such call";
+    enum ergon_error wrong =
+        t ? worker_add_sends(rq->conn, t, sends, text, sizeof text) : ERGON_E_NOT_FOUND;
+
+    if (wrong == ERGON_OK)
+        rpc_answer(rq, span_text("\xc3"));
+    else
+        rpc_refuse(rq, wrong, "%s", text);
+}

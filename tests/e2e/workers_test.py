@@ -226,6 +226,41 @@ class Calls(WorkerTest):
         events = self.client.call("task.watch", task, {"from": 1, "timeout": 0})["events"]
         self.assertIn([1, 2], [e.get("data") for e in events])
 
+    def test_what_an_attempt_submits_comes_with_its_end(self):
+        worker = self.worker("t.parent")
+        task = self.submitted("t.parent", [])
+        number, _, _ = worker.take()
+        tasks = [["echo", [1], {"key": "with its end"}], ["echo", [2]]]
+        self.assertTrue(worker.call("worker.submit", number, {"task": tasks}))
+        count = len(self.client.call("task.list", {"method": "echo"})["tasks"])
+        worker.answer(number, "done")
+        self.assertEqual(self.ended(task)["result"], "done")
+        self.assertEqual(len(self.client.call("task.list", {"method": "echo"})["tasks"]), count + 2)
+        self.assertTrue(self.client.call("task.submit", "echo", [], {"key": "with its end"})["duplicate"])
+
+    def test_one_that_is_refused_spoils_the_attempt(self):
+        worker = self.worker("t.spoilt")
+        task = self.submitted("t.spoilt", [])
+        number, _, _ = worker.take()
+        for sends, code in (({"task": [["echo", [1], {"after": []}]]}, "BAD_CHANGES"), ({"task": 7}, "BAD_PARAMS"), ({"drop": True}, "BAD_PARAMS")):
+            with self.assertRaises(RemoteError) as caught:
+                worker.call("worker.submit", number, sends)
+            self.assertEqual(caught.exception.code, code)
+        with self.assertRaises(RemoteError) as caught:
+            worker.call("worker.submit", number + 1, {})
+        self.assertEqual(caught.exception.code, "NOT_FOUND")
+        worker.answer(number, "done")
+        ended = self.ended(task)
+        self.assertEqual(ended["error"].split(":")[0], "BAD_CHANGES")
+        self.assertIn("a worker.submit was refused", ended["error"])
+        call = self.client.send("t.spoilt")
+        number, _, _ = worker.take()
+        with self.assertRaises(RemoteError) as caught:
+            worker.call("worker.submit", number, {"task": [["echo"]]})
+        self.assertEqual(caught.exception.code, "BAD_PARAMS")
+        worker.answer(number, "a plain call")
+        self.assertEqual(self.client.result(call), "a plain call")
+
     def test_a_worker_may_call_itself(self):
         worker = self.worker("t.self")
         call = worker.send("t.self", 1)

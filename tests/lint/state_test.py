@@ -38,7 +38,7 @@ STATE = {
         "job_more": {
             LINK: "late dependents next_releasing is_late releasing",
             CACHE: "message after names_results holds_results readers filled",
-            UNDER_WAY: "joins hardens calls watchers",
+            UNDER_WAY: "joins hardens calls watchers sent sends_refused",
             FLEETING: "progress_done progress_total progress_text",
             "a_submission_that_waits": "key policy",
             "a_submission_with_a_limit": "claim limit_max",

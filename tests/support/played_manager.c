@@ -143,7 +143,8 @@ void world_return(struct world_run *r, struct attempt_end *end)
     struct job_source *source = &w->source;
     end->owner = r->run.owner;
     end->mark = r->run.mark;
-    end->turn = r->run.turn;
+    if (!end->turn) /* else its handler submits something */
+        end->turn = r->run.turn;
     end->began = r->began;
     assert_true(r->stage != ATTEMPT_ASSIGNED || end->loss == LOSS_UNSENT);
     if (r->run.mark && end->loss == LOSS_NONE)

@@ -36,6 +36,7 @@ struct store_chunk;
 struct jobs;
 struct operation;
 struct supervision_report;
+struct task_sends;
 
 struct actor_type {
     struct actors *actors;
@@ -177,6 +178,7 @@ struct actors {
     bool of_modules;          /* modules offer types: these need no rows */
     LIST_HEAD(, actor_more) again;
     LIST_HEAD(, actor_write) awaiting;                /* what their turns joined: commits.h */
+    LIST_HEAD(, task_sends) tasks_awaiting;           /* what they joined: task_sends.h */
     struct hash_table failures;                       /* of actors: failures.c */
     struct hash_table reminders;                      /* jobs, by their actors: reminders.c */
     struct supervision_report *reports, *last_report; /* that are to be sent to supervisors */

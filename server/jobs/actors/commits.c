@@ -46,18 +46,12 @@ static bool changes_row(const struct actor_image *i, const struct turn_changes *
     return c->state || (c->drops && i->state.raw.len > 0) || c->stops;
 }
 
-/* A new job, of which nobody knows before it is on disk. */
-static bool is_held(const struct submitted *done)
-{
-    return !done->duplicate && !done->coalesced && durable_is_awaited(done->job->durable);
-}
-
 bool commits_wants(const struct actor *a, const struct turn_changes *c, const struct outbox *sent)
 {
     struct actor_image i = writes_front(a);
     bool wants = changes_row(&i, c);
     for (uint32_t n = 0; n < sent->count; n++)
-        wants |= is_held(&sent->made[n]);
+        wants |= submitted_is_held(&sent->made[n]);
     wants |= sent->gone.count > 0 || joined_awaits(&sent->joined);
     return (wants && actor_is_durable(a)) || writes_last(a);
 }
@@ -172,7 +166,7 @@ static void hold(struct actor *a, struct actor_write *w, struct outbox *sent)
     w->joined = sent->joined;
     sent->joined = (struct joined){0};
     for (uint32_t i = 0; i < sent->count; i++)
-        if (is_held(&sent->made[i])) {
+        if (submitted_is_held(&sent->made[i])) {
             journal_hold(jobs_of_actor(a), sent->made[i].job);
             w->sent[w->sent_count++] = sent->made[i].job;
         }
@@ -305,7 +299,8 @@ static void turn_taken(struct actor *a)
         actor_stop_as(a, w->act.stopped, table_wall(scheduler_of(a)->table));
         w->act.stopped = NULL;
     }
-    outbox_send_later(a, job, &c->messages);
+    const struct sender by = sender_of_turn(a, job);
+    outbox_send_later(&by, &c->messages);
     bool goes_on = job && (job_message(job)->is_step || job_reminder(job));
     bool is_apart = w->is_alone || !w->has_group;
     bool was_cancelled = goes_on && job_is(job, JOB_ENDING) && job->ending == JOB_CANCELLED;

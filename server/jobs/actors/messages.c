@@ -16,6 +16,7 @@
 #include "server/jobs/actors/reminders.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
+#include "server/jobs/actors/task_sends.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/life/outcome.h"
@@ -260,8 +261,12 @@ static enum ergon_error made(void *arg, struct job *job, const struct job_spec *
 static void forgotten(void *arg, struct job *job)
 {
     struct message *m = job_message(job);
-    struct actor *a = m->actor;
     (void)arg;
+    if (!m) {
+        task_sends_forget(job);
+        return;
+    }
+    struct actor *a = m->actor;
     for (struct attempt_turn *next; m->turns; m->turns = next) { /* those never return */
         next = m->turns->next;
         turn_free(m->turns);
@@ -568,7 +573,8 @@ static enum message_verdict take(struct actor *a, struct job *job, struct attemp
         return MESSAGE_BAD;
     }
     reminders_confirm(a, &sent->gone, job);
-    outbox_send_later(a, job, &c->messages);
+    const struct sender by = sender_of_turn(a, job);
+    outbox_send_later(&by, &c->messages);
     return mailbox_apply(a, job, c);
 }
 
@@ -577,6 +583,7 @@ static enum message_verdict take_all(struct job *job, struct attempt_turn *turn,
 {
     struct message *m = message_of(job);
     struct actor *a = m->actor;
+    const struct sender by = sender_of_turn(a, job);
     struct outbox sent;
     if (m->reads && reminders_moves(job)) {
         reminders_plan(a, job);
@@ -585,11 +592,11 @@ static enum message_verdict take_all(struct job *job, struct attempt_turn *turn,
     }
     if (m->reads)
         return MESSAGE_ENDS;
-    if (!has_room(a, &turn->changes, why) || !outbox_send(&sent, a, job, &turn->changes, why))
+    if (!has_room(a, &turn->changes, why) || !outbox_send(&sent, &by, &turn->changes, why))
         return commits_counts(a, job, turn, true) ? MESSAGE_BAD : MESSAGE_VOID;
     enum message_verdict verdict = take(a, job, turn, &sent, why);
     if (verdict == MESSAGE_BAD)
-        outbox_take_back(&sent, a, why->text);
+        outbox_take_back(&sent, &by, why->text);
     outbox_free(&sent);
     return verdict;
 }
@@ -598,6 +605,8 @@ static enum message_verdict takes(void *arg, struct job *job, struct attempt_tur
                                   struct refusal *why)
 {
     struct actors *actors = arg;
+    if (!job->is_message)
+        return task_sends_take(actors, job, turn, why);
     enum message_verdict verdict = take_all(job, turn, why);
     if (verdict != MESSAGE_VOID)
         counter_add(verdict == MESSAGE_BAD ? &actors->shown.bad : &actors->shown.done, 1);
@@ -616,14 +625,18 @@ static bool counts(void *arg, struct job *job, const struct attempt_turn *turn, 
 
 static enum message_write writes(void *arg, struct job *job, struct store_op **group)
 {
-    (void)arg;
-    return commits_group(message_of(job)->actor, job, group);
+    const struct actors *actors = arg;
+    return job->is_message ? commits_group(message_of(job)->actor, job, group)
+                           : task_sends_group(actors->jobs, job, group);
 }
 
 static void writes_alone(void *arg, struct job *job)
 {
-    (void)arg;
-    commits_alone(message_of(job)->actor, job);
+    const struct actors *actors = arg;
+    if (job->is_message)
+        commits_alone(message_of(job)->actor, job);
+    else
+        task_sends_alone(actors->jobs, job);
 }
 
 void messages_hook(struct actors *actors)
@@ -653,6 +666,7 @@ void messages_end(struct actors *actors)
 {
     for (struct job *job = jobs_table(actors->jobs)->first; job; job = job->all_next) {
         struct message *m = job_message(job);
+        task_sends_forget(job);
         if (!m || !m->actor)
             continue;
         struct actor *a = m->actor;

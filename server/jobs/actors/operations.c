@@ -18,6 +18,7 @@
 #include "server/jobs/actors/reminders.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
+#include "server/jobs/actors/task_sends.h"
 #include "server/jobs/actors/views.h"
 #include "server/jobs/actors/watchers.h"
 #include "server/jobs/core/ids.h"
@@ -579,6 +580,7 @@ static void fini(struct jobs *jobs)
 static bool step(struct jobs *jobs)
 {
     commits_look(jobs->actors);
+    task_sends_look(jobs->actors);
     bool sent = supervision_send(jobs->actors), trimmed = actors_trim(jobs->actors);
     bool told = tell_watchers(jobs);
     return steps_submit(jobs->actors) && sent && trimmed && told;

@@ -14,14 +14,29 @@
 
 enum { SEND_WORK = 20 /* of each; see jobs_worked() */ };
 
-/* Everything of it that its options do not say. */
-static struct job_spec spec_of(const struct actor *a, const struct turn_message *m)
+struct sender sender_of_turn(struct actor *a, const struct job *job)
 {
-    struct job_spec spec = {JOB_SPEC_DEFAULTS,         .method = m->method, .params = m->params,
-                            .tenant = a->tenant->name, .actor = m->to,      .inner = true};
+    return (struct sender){.jobs = a->type->actors->jobs,
+                           .actor = a,
+                           .job = job,
+                           .tenant = a->tenant,
+                           .durable = actor_is_durable(a)};
+}
+
+struct sender sender_of_task(struct jobs *jobs, const struct job *job)
+{
+    return (struct sender){
+        .jobs = jobs, .job = job, .tenant = job->tenant, .durable = job->durable != DURABLE_NONE};
+}
+
+/* Everything of it that its options do not say. */
+static struct job_spec spec_of(const struct sender *by, const struct turn_message *m)
+{
+    struct job_spec spec = {JOB_SPEC_DEFAULTS,          .method = m->method, .params = m->params,
+                            .tenant = by->tenant->name, .actor = m->to,      .inner = true};
     if (m->reminder.len == 0)
         return spec;
-    spec.actor = actor_name(a);
+    spec.actor = actor_name(by->actor);
     spec.reminder = m->reminder;
     spec.delay = m->in;
     spec.at = m->at;
@@ -29,66 +44,72 @@ static struct job_spec spec_of(const struct actor *a, const struct turn_message 
     return spec;
 }
 
-static uint8_t usual_level(const struct actor *a, const struct job_spec *spec)
+static uint8_t usual_level(const struct sender *by, const struct job_spec *spec)
 {
-    const struct jobs *jobs = a->type->actors->jobs;
-    const struct message_hooks *messages = &jobs_scheduler(a->type->actors->jobs)->messages;
+    const struct message_hooks *messages = &jobs_scheduler(by->jobs)->messages;
     if (spec->actor.len > 0)
         return messages->level(messages->arg, spec);
-    return jobs_store(jobs) ? jobs_options(jobs)->default_durable : DURABLE_NONE;
+    return jobs_store(by->jobs) ? jobs_options(by->jobs)->default_durable : DURABLE_NONE;
 }
 
-static void set_durable(const struct actor *a, struct job_spec *spec)
+static void set_durable(const struct sender *by, struct job_spec *spec)
 {
     if (!(spec->said & 1u << JOB_OPTION_durable))
-        spec->durable = usual_level(a, spec);
-    else if (actor_is_durable(a) && spec->durable == DURABLE_ASYNC)
+        spec->durable = usual_level(by, spec);
+    else if (by->durable && spec->durable == DURABLE_ASYNC)
         spec->durable = DURABLE_FSYNC;
 }
 
-static bool read_options(const struct actor *a, const struct turn_message *m, struct job_spec *spec,
-                         struct refusal *why)
+static bool read_options(const struct sender *by, const struct turn_message *m,
+                         struct job_spec *spec, struct refusal *why)
 {
-    const struct jobs *jobs = a->type->actors->jobs;
-    const struct jobs_options *o = jobs_options(jobs);
+    const struct jobs_options *o = jobs_options(by->jobs);
     why->error = ERGON_E_BAD_CHANGES;
     if (m->options.len > 0 && !o->read_turn_options)
         return refusal_set(why, ERGON_E_BAD_CHANGES, "what a turn sends has no options here");
     if (m->options.len > 0 && !o->read_turn_options(m->options, spec, why->text, sizeof why->text))
         return false;
-    if (!span_equal(spec->tenant, a->tenant->name))
-        return refusal_set(why, ERGON_E_DENIED, "a turn sends for the tenant of its actor alone");
-    set_durable(a, spec);
+    if (!span_equal(spec->tenant, by->tenant->name))
+        return refusal_set(why, ERGON_E_DENIED,
+                           "what an attempt sends is of the tenant of its own task or actor");
+    set_durable(by, spec);
     return true;
 }
 
-/* The turn is the caller, unless the options name another. */
-static void set_trace(const struct actor *a, const struct job *job, struct job_spec *spec)
+/* The attempt is the caller, unless the options name another. */
+static void set_trace(const struct sender *by, struct job_spec *spec)
 {
     struct trace_link link;
     if (trace_context_is(&spec->traceparent) ||
-        !spans_passed(jobs_scheduler(a->type->actors->jobs), job, &link))
+        !spans_passed(jobs_scheduler(by->jobs), by->job, &link))
         return;
     spec->traceparent = link.context;
     spec->tracestate = link.state;
 }
 
-/* With `later` it may only be checked, and OUT stays without a job. */
-static bool submit(struct actor *a, const struct job *job, struct turn_message *m,
-                   struct submitted *out, struct refusal *why)
+/* What is in memory alone begins at once, but of a turn that may be undone. */
+static bool waits(const struct sender *by, const struct job_spec *spec)
 {
-    struct job_spec spec = spec_of(a, m);
-    if (!read_options(a, m, &spec, why))
+    const struct actor *a = by->actor;
+    return a && spec->reminder.len == 0 && by->durable && spec->durable == DURABLE_NONE &&
+           (a->type->policy.pipeline || a->more->turn);
+}
+
+/* With `later` it may only be checked, and OUT stays without a job. */
+static bool submit(const struct sender *by, struct turn_message *m, struct submitted *out,
+                   struct refusal *why)
+{
+    struct job_spec spec = spec_of(by, m);
+    if (!read_options(by, m, &spec, why))
         return false;
-    m->later = spec.reminder.len == 0 && actor_is_durable(a) && spec.durable == DURABLE_NONE &&
-               (a->type->policy.pipeline || a->more->turn);
+    m->later = waits(by, &spec);
     if (m->later) {
-        why->error = job_check_actor(a->type->actors->jobs, &spec, why->text, sizeof why->text);
+        why->error = job_check_actor(by->jobs, &spec, why->text, sizeof why->text);
         return why->error == ERGON_OK;
     }
     if (spec.reminder.len == 0) /* a reminder begins a trace of its own */
-        set_trace(a, job, &spec);
-    why->error = job_submit(a->type->actors->jobs, &spec, NULL, out, why->text, sizeof why->text);
+        set_trace(by, &spec);
+    why->error = job_submit(by->jobs, &spec, NULL, out, why->text, sizeof why->text);
     if (why->error == ERGON_E_BAD_PARAMS && spec.reminder.len > 0)
         why->error = ERGON_E_BAD_CHANGES;
     return why->error == ERGON_OK;
@@ -118,15 +139,16 @@ static bool is_forget(const struct turn_message *m)
 }
 
 /* Which of them it was, before what is wrong with it. */
-static void name_it(const struct turn_message *m, struct refusal *why)
+static void name_it(const struct sender *by, const struct turn_message *m, struct refusal *why)
 {
     char text[sizeof why->text];
     struct span to = m->to.len > 0         ? m->to
                      : m->reminder.len > 0 ? m->reminder
                                            : span_text("a task");
-    int len = snprintf(text, sizeof text, "%.*s for %.*s, which the turn sends, is refused: %s",
+    int len = snprintf(text, sizeof text, "%.*s for %.*s, which the %s sends, is refused: %s",
                        (int)utf8_cut(m->method, 40).len, (const char *)m->method.at,
-                       (int)utf8_cut(to, 60).len, (const char *)to.at, why->text);
+                       (int)utf8_cut(to, 60).len, (const char *)to.at,
+                       by->actor ? "turn" : "attempt", why->text);
     if (len > 0)
         refusal_set(why, why->error, text);
 }
@@ -152,17 +174,17 @@ static bool note_joined(struct outbox *sent, const struct submitted *done, uint3
     return true;
 }
 
-static bool submit_all(struct outbox *sent, struct actor *a, const struct job *job,
-                       struct turn_messages *messages, struct refusal *why)
+static bool submit_all(struct outbox *sent, const struct sender *by, struct turn_messages *messages,
+                       struct refusal *why)
 {
     if (messages->count > 0 && !(sent->made = calloc(messages->count, sizeof *sent->made)))
         return refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
-    jobs_worked(a->type->actors->jobs, SEND_WORK * (size_t)messages->count);
+    jobs_worked(by->jobs, SEND_WORK * (size_t)messages->count);
     for (struct turn_message *m = messages->first; m; m = m->next) {
         if (is_forget(m))
             continue;
-        if (!submit(a, job, m, &sent->made[sent->count], why)) {
-            name_it(m, why);
+        if (!submit(by, m, &sent->made[sent->count], why)) {
+            name_it(by, m, why);
             return false;
         }
         if (m->later)
@@ -173,41 +195,47 @@ static bool submit_all(struct outbox *sent, struct actor *a, const struct job *j
     return true;
 }
 
-bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
-                 struct turn_changes *changes, struct refusal *why)
+bool outbox_send(struct outbox *sent, const struct sender *by, struct turn_changes *changes,
+                 struct refusal *why)
 {
     *sent = (struct outbox){0};
-    if (withdraw_all(sent, a, changes, why) && submit_all(sent, a, job, &changes->messages, why))
+    if ((!by->actor || withdraw_all(sent, by->actor, changes, why)) &&
+        submit_all(sent, by, &changes->messages, why))
         return true;
-    outbox_take_back(sent, a, why->text);
+    outbox_take_back(sent, by, why->text);
     outbox_free(sent);
     return false;
 }
 
-void outbox_send_later(struct actor *a, const struct job *job, const struct turn_messages *messages)
+void outbox_send_later(const struct sender *by, const struct turn_messages *messages)
 {
     struct refusal why = {.text = ""};
     struct submitted done;
     for (const struct turn_message *m = messages->first; m; m = m->next) {
-        struct job_spec spec = spec_of(a, m);
-        if (!m->later || !read_options(a, m, &spec, &why)) /* it was read before */
+        struct job_spec spec = spec_of(by, m);
+        if (!m->later || !read_options(by, m, &spec, &why)) /* it was read before */
             continue;
-        if (job)
-            set_trace(a, job, &spec);
-        why.error =
-            job_submit(a->type->actors->jobs, &spec, NULL, &done, why.text, sizeof why.text);
+        if (by->job)
+            set_trace(by, &spec);
+        why.error = job_submit(by->jobs, &spec, NULL, &done, why.text, sizeof why.text);
         if (why.error == ERGON_OK)
             continue;
-        name_it(m, &why);
+        name_it(by, m, &why);
         log_warn("a message of a turn is lost", LOG_STR("text", why.text));
     }
 }
 
-void outbox_take_back(struct outbox *sent, struct actor *a, const char *why)
+void outbox_take_back(struct outbox *sent, const struct sender *by, const char *why)
 {
     while (sent->count > 0)
-        job_unsubmit(a->type->actors->jobs, &sent->made[--sent->count], why);
-    reminders_restore(a, &sent->gone);
+        job_unsubmit(by->jobs, &sent->made[--sent->count], why);
+    if (by->actor)
+        reminders_restore(by->actor, &sent->gone);
+}
+
+bool submitted_is_held(const struct submitted *done)
+{
+    return !done->duplicate && !done->coalesced && durable_is_awaited(done->job->durable);
 }
 
 void outbox_free(struct outbox *sent)

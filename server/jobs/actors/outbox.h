@@ -1,5 +1,6 @@
 /* What a turn sends, as jobs: messages to actors, tasks and reminders of its own actor, all of them
- * or none; and the reminders that it forgets or replaces (reminders.h).
+ * or none; and the reminders that it forgets or replaces (reminders.h).  And what an attempt of a
+ * task submits, which is the same without reminders (task_sends.h).
  *
  * They are submitted as the turn ends well, in their order, before the actor gets its new state: so
  * a message that is refused fails the turn, with the code and the text of the refusal.  Of the
@@ -44,16 +45,28 @@ struct outbox {
     struct withdrawn gone;
 };
 
-/* Of the turn of this job of the actor.  False, and `why`: nothing was sent, and there is nothing
- * to free. */
-bool outbox_send(struct outbox *sent, struct actor *a, struct job *job,
-                 struct turn_changes *changes, struct refusal *why);
-/* The turn counts: what waits for that is sent.  JOB is NULL where it has ended. */
-void outbox_send_later(struct actor *a, const struct job *job,
-                       const struct turn_messages *messages);
+/* Whose it is. */
+struct sender {
+    struct jobs *jobs;
+    struct actor *actor;   /* NULL: a task submits */
+    const struct job *job; /* the message or the task; NULL: the message has ended */
+    const struct tenant *tenant;
+    bool durable; /* what it sends begins when its own end is on disk */
+};
+struct sender sender_of_turn(struct actor *a, const struct job *job);
+struct sender sender_of_task(struct jobs *jobs, const struct job *job);
+
+/* False, and `why`: nothing was sent, and there is nothing to free. */
+bool outbox_send(struct outbox *sent, const struct sender *by, struct turn_changes *changes,
+                 struct refusal *why);
+/* The turn counts: what waits for that is sent. */
+void outbox_send_later(const struct sender *by, const struct turn_messages *messages);
 /* In the same step: none of it was sent.  It is freed as else. */
-void outbox_take_back(struct outbox *sent, struct actor *a, const char *why);
+void outbox_take_back(struct outbox *sent, const struct sender *by, const char *why);
 void outbox_free(struct outbox *sent);
+
+/* A new job, of which nobody knows before it is on disk. */
+bool submitted_is_held(const struct submitted *done);
 
 /* Is any of it to be awaited? */
 bool joined_awaits(const struct joined *all);

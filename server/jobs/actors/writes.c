@@ -140,33 +140,12 @@ static void member_back(struct jobs *jobs, struct store_op *row)
 
 /* --- Of a turn --- */
 
-static bool add_sent(struct actor *a, const struct actor_write *w, struct store_op *group)
-{
-    for (uint32_t i = 0; i < w->sent_count; i++) {
-        struct store_op *row = journal_held_row(jobs_of_actor(a), w->sent[i]);
-        if (!row)
-            return false;
-        codec_group_add(group, row);
-    }
-    return true;
-}
-
 static bool add_row(struct actor *a, struct actor_write *w, struct store_op *group)
 {
     struct store_op *row = row_new(a, w, member_back);
     if (row)
         codec_group_add(group, row);
     return row != NULL;
-}
-
-/* Its members come back as if they had failed. */
-static void undo_group(struct actor *a, struct store_op *group)
-{
-    for (struct store_op *m = group->group.first; m; m = m->next) {
-        m->error = STORE_MEMORY;
-        codec_member_back(jobs_of_actor(a), m);
-    }
-    codec_write_free(jobs_of_actor(a), group);
 }
 
 struct store_op *writes_turn(struct actor *a, struct actor_write *w, write_done *done)
@@ -176,9 +155,10 @@ struct store_op *writes_turn(struct actor *a, struct actor_write *w, write_done 
         return NULL;
     group->owner = w;
     group->group.follows = a->more->turn != w;
-    if (!add_sent(a, w, group) || !reminders_write(a, &w->gone, w->job, group, &w->gone_rows) ||
+    if (!journal_add_held(jobs_of_actor(a), group, w->sent, w->sent_count) ||
+        !reminders_write(a, &w->gone, w->job, group, &w->gone_rows) ||
         (w->changes_row && !add_row(a, w, group))) {
-        undo_group(a, group);
+        codec_group_undo(jobs_of_actor(a), group);
         return NULL;
     }
     pushed(w);

@@ -90,6 +90,12 @@ static inline bool job_is_quiet(const struct job *job)
     return job->is_message && (job_message(job)->is_step || (r && r->every > 0));
 }
 
+/* Is its end written in one group with what its last attempt changed or sent? */
+static inline bool job_writes_more(const struct job *job)
+{
+    return job->is_message ? job_message(job)->writes : job->more && job->more->sent;
+}
+
 /* What became of the changes of an attempt that ended well. */
 enum message_verdict {
     MESSAGE_ENDS,    /* they are the actor's, and the job is done */
@@ -126,13 +132,14 @@ struct message_hooks {
      * nothing, since the state that it began with is not on disk; so the message goes again, at no
      * cost of a retry.  TURN is NULL where the attempt is given up. */
     bool (*counts)(void *arg, struct job *job, const struct attempt_turn *turn, bool failed);
-    /* The current attempt ended well.  MESSAGE_BAD: `why` is filled. */
+    /* The current attempt, of a message, or of a task that submits something, ended well.
+     * MESSAGE_BAD: `why` is filled. */
     enum message_verdict (*takes)(void *arg, struct job *job, struct attempt_turn *turn,
                                   struct refusal *why);
-    /* `writes`, and its end is to be written: the group to which that is added.  LATER: the row is
-     * asked for again (journal_write()) when it can be. */
+    /* job_writes_more(), and its end is to be written: the group to which that is added.  LATER:
+     * the row is asked for again (journal_write()) when it can be. */
     enum message_write (*writes)(void *arg, struct job *job, struct store_op **group);
-    /* `writes`, and its row is lost: the job ends when its changes are on disk. */
+    /* job_writes_more(), and its row is lost: the job ends when its changes are on disk. */
     void (*writes_alone)(void *arg, struct job *job);
     /* It has failed for good, by this error, and its history says so.  True: it goes on. */
     bool (*gives_up)(void *arg, struct job *job, const char *code, const char *error);
@@ -142,7 +149,7 @@ struct message_hooks {
     void (*back)(void *arg, struct job *job, struct attempt_turn *turn);
     /* Everybody may see that it has ended. */
     void (*ended)(void *arg, struct job *job);
-    /* It is about to be freed. */
+    /* It is about to be freed; of a task, too. */
     void (*forgotten)(void *arg, struct job *job);
     /* It was read back, and belongs to this actor; `as_type`: without a row of options.  False
      * without memory. */

@@ -15,6 +15,7 @@
 #include "server/jobs/sched/queueing.h"
 #include "server/jobs/sched/result_refs.h"
 #include "server/tasks/task.h"
+#include "server/tasks/turn.h"
 
 static ao_time doubled(ao_time backoff, ao_time max, uint32_t times)
 {
@@ -261,7 +262,12 @@ static void drop_result(struct scheduler *s, struct job *job)
     table_weigh(s->table, job, was);
 }
 
-/* What it changes of its actor.  False: it goes on, or has failed by that. */
+static bool changes_more(const struct job *job, const struct attempt_turn *turn)
+{
+    return job->is_message || (turn && turn->changes.messages.count > 0);
+}
+
+/* What it changes of its actor, or submits.  False: it goes on, or has failed by that. */
 static bool take_changes(struct scheduler *s, struct job *job, struct attempt_turn *turn)
 {
     struct refusal why = {.error = ERGON_E_BAD_CHANGES};
@@ -282,7 +288,7 @@ static void succeeded(struct scheduler *s, struct job *job, const struct attempt
     if (!take_result(s, job, r->outcome))
         outcome_failed(s, job, JOB_EVENT_ATTEMPT_FAILED, "MEMORY", "no memory for its result",
                        (struct span){0});
-    else if (!job->is_message || take_changes(s, job, r->turn))
+    else if (!changes_more(job, r->turn) || take_changes(s, job, r->turn))
         job_end(s, job, JOB_DONE, NULL, NULL);
 }
 

@@ -278,6 +278,15 @@ void codec_member_back(struct jobs *jobs, struct store_op *member)
     ao_of(member, struct record, write)->done(jobs, member);
 }
 
+void codec_group_undo(struct jobs *jobs, struct store_op *group)
+{
+    for (struct store_op *m = group->group.first; m; m = m->next) {
+        m->error = STORE_MEMORY;
+        codec_member_back(jobs, m);
+    }
+    codec_write_free(jobs, group);
+}
+
 void codec_group_add(struct store_op *group, struct store_op *member)
 {
     struct store_op **at = &group->group.first;

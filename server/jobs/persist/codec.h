@@ -48,6 +48,9 @@ struct store_op *codec_row_new(struct jobs *jobs, enum store_kind kind,
  */
 void codec_member_back(struct jobs *jobs, struct store_op *member);
 void codec_group_add(struct store_op *group, struct store_op *member);
+/* Without memory for all members: those that are there come back with STORE_MEMORY, and the group
+ * is freed without a call of its `done`. */
+void codec_group_undo(struct jobs *jobs, struct store_op *group);
 /* It is back: `done` is called, and it is freed. */
 void codec_write_back(struct jobs *jobs, struct store_op *write);
 /* It never comes back; a group with its members. */

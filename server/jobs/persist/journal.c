@@ -105,13 +105,8 @@ static void push(struct jobs *jobs, struct job *job, const struct store_op *writ
         job_mark(job, JOB_DIRTY | JOB_REWRITE);
 }
 
-/* Does its turn change its actor, in one group with its end, or its next time? */
-static bool is_of_turn(const struct job *job)
-{
-    return job->is_message && job_message(job)->writes;
-}
-
-/* The group of a turn's changes, to which the row of the job is to be added. */
+/* The group of what a turn changes or an attempt submits, to which the row of the job is to be
+ * added. */
 static enum message_write begin_group(struct jobs *jobs, struct job *job, struct store_op **group)
 {
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
@@ -132,7 +127,7 @@ static bool push_row(struct jobs *jobs, struct job *job)
 {
     bool tells_shares = codec_is_anew(job) && is_shared(job);
     struct store_op *group = NULL;
-    enum message_write may = is_of_turn(job) ? begin_group(jobs, job, &group) : MESSAGE_WRITE;
+    enum message_write may = job_writes_more(job) ? begin_group(jobs, job, &group) : MESSAGE_WRITE;
     if (may == MESSAGE_WRITE_LATER) {
         job_mark(job, JOB_DIRTY);
         return true;
@@ -435,7 +430,7 @@ static void go_on_in_memory(struct jobs *jobs, struct job *job)
 {
     table_set_durable(jobs_table(jobs), job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY);
-    if (is_of_turn(job))
+    if (job_writes_more(job))
         jobs_scheduler(jobs)->messages.writes_alone(jobs_scheduler(jobs)->messages.arg, job);
     else if (job_is(job, JOB_ENDING))
         job_end_saved(jobs_scheduler(jobs), job);
@@ -471,11 +466,13 @@ static bool soften(struct jobs *jobs, struct job *job)
 }
 
 /* Then the row is written without them. */
-static bool was_refused_with_changes(struct job *job)
+static bool was_refused_with_more(struct job *job)
 {
-    bool was = job->is_message && job_message(job)->refused;
-    if (was)
+    bool was = job->is_message ? job_message(job)->refused : job->more && job->more->sends_refused;
+    if (was && job->is_message)
         job_message(job)->refused = false;
+    else if (was)
+        job->more->sends_refused = false;
     return was;
 }
 
@@ -489,7 +486,7 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
     job_effect(jobs_table(jobs), job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
     if (taken_back || (job_is(job, JOB_HARDENING) && soften(jobs, job)))
         return;
-    if (write->error == STORE_REFUSED && !was_refused_with_changes(job)) {
+    if (write->error == STORE_REFUSED && !was_refused_with_more(job)) {
         give_up(jobs, job);
         return;
     }
@@ -533,13 +530,19 @@ static void held_back(struct jobs *jobs, struct store_op *write)
     job->row = JOB_NEW;
 }
 
-struct store_op *journal_held_row(struct jobs *jobs, struct job *job)
+bool journal_add_held(struct jobs *jobs, struct store_op *group, struct job *const *held,
+                      uint32_t count)
 {
-    assert(job->is_held && job->row == JOB_NEW);
-    struct store_op *row = codec_write(jobs, job, held_back);
-    if (row)
+    for (uint32_t i = 0; i < count; i++) {
+        struct job *job = held[i];
+        assert(job->is_held && job->row == JOB_NEW);
+        struct store_op *row = codec_write(jobs, job, held_back);
+        if (!row)
+            return false;
         job_unmark(job, JOB_DIRTY);
-    return row;
+        codec_group_add(group, row);
+    }
+    return true;
 }
 
 void journal_let_go(struct jobs *jobs, struct job *job, enum store_error error)

@@ -41,9 +41,10 @@ bool journal_takes_back(const struct job *job);
 
 /* It was just submitted, and is durable: nothing of it is pushed by itself from now on. */
 void journal_hold(struct jobs *jobs, struct job *job);
-/* Its row, a member of a group; NULL without memory.  If that comes back with an error, the job is
- * held as before. */
-struct store_op *journal_held_row(struct jobs *jobs, struct job *job);
+/* Adds the rows of such jobs to a group.  False without memory: some may have been added.  If the
+ * group comes back with an error, the jobs are held as before. */
+bool journal_add_held(struct jobs *jobs, struct store_op *group, struct job *const *held,
+                      uint32_t count);
 /* It will not be written, because of this error: it is taken back. */
 void journal_let_go(struct jobs *jobs, struct job *job, enum store_error error);
 

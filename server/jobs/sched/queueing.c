@@ -131,7 +131,7 @@ void job_end(struct scheduler *s, struct job *job, enum job_state state, const c
     job_dequeue(s, job);
     if (code)
         job_set_error(s, job, code, text);
-    if (job->durable == DURABLE_NONE && !(job->is_message && job_message(job)->writes)) {
+    if (job->durable == DURABLE_NONE && !job_writes_more(job)) {
         job_set_state(s->table, job, state, JOB_WHY_ENDED);
         return;
     }

@@ -26,7 +26,7 @@ void job_dequeue(struct scheduler *s, struct job *job);
 /* --- The end of a job --- */
 
 /* Ends an open job for good; of another a no-op.  `code` and `text` of an error are copied; NULL:
- * it has none.  The end of a durable job, or of a message whose changes are written, is seen when
+ * it has none.  The end of a durable job, or of one that job_writes_more(), is seen when
  * it is on disk: until then the job is open, with JOB_ENDING, and goes nowhere. */
 void job_end(struct scheduler *s, struct job *job, enum job_state state, const char *code,
              const char *text);

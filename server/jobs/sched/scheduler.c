@@ -195,7 +195,7 @@ void scheduler_forget(struct scheduler *s, struct job *job)
     dependencies_forget(job);
     if (job->more)
         admission_leave(s, job);
-    if (job->is_message)
+    if (job->is_message || job_writes_more(job))
         s->messages.forgotten(s->messages.arg, job);
 }
 

@@ -14,7 +14,7 @@ struct demo_part {
 };
 
 extern const struct demo_part demo_waiting; /* sleep, burn, block */
-extern const struct demo_part demo_lasting; /* flaky, progress, later */
+extern const struct demo_part demo_lasting; /* flaky, progress, later, fan_out */
 
 /* Registers the types of actors counter and ticker.  0, or -1. */
 int demo_actors(struct ergon_module *module);

@@ -1,4 +1,4 @@
-/* flaky, progress, later: what a task that lasts can do. */
+/* flaky, progress, later, fan_out: what a task that lasts can do. */
 #include "server/modules/demo/demo.h"
 
 static enum ao_verdict refuse(struct ergon_task *task, const char *expects)
@@ -86,6 +86,32 @@ static enum ao_verdict later(struct ao *self, struct ergon_task *task, void *sta
     return AO_DONE;
 }
 
+/* [n, method]: submits n tasks of the method, with the parameters [0], [1], ...; answers n. */
+static enum ao_verdict fan_out(struct ao *self, struct ergon_task *task, void *state)
+{
+    enum { NAME_MOST = 64, TASKS_MOST = 100 };
+    struct ergon_reader r;
+    struct ergon_bytes name = {.at = (const uint8_t *)"echo", .len = 4};
+    uint64_t n;
+    char method[NAME_MOST + 1];
+    uint32_t count = ergon_params_open(task, &r);
+
+    (void)self;
+    (void)state;
+    if (count < 1 || count > 2 || !ergon_read_uint(&r, &n) || n > TASKS_MOST ||
+        (count == 2 && (!ergon_read_bytes(&r, &name) || name.len > NAME_MOST)))
+        return refuse(task, "a number of tasks, at most 100, and their method");
+    snprintf(method, sizeof method, "%.*s", (int)name.len, (const char *)name.at);
+    for (uint8_t i = 0; i < n; i++) {
+        uint8_t params[] = {0x91, i}; /* MessagePack writes it so */
+        if (!ergon_submit(task, method, (struct ergon_bytes){.at = params, .len = sizeof params},
+                          (struct ergon_bytes){0}))
+            return AO_DONE; /* it has failed by that */
+    }
+    ergon_result_int(task, (int64_t)n);
+    return AO_DONE;
+}
+
 static const struct ergon_handler handlers[] = {
     {.size = sizeof(struct ergon_handler),
      .kind = ERGON_STEPPED,
@@ -106,6 +132,12 @@ static const struct ergon_handler handlers[] = {
      .summary = "asks to be run again later, until its attempt n; answers its number",
      .params = "[duration, n: int?]",
      .step = later},
+    {.size = sizeof(struct ergon_handler),
+     .kind = ERGON_STEPPED,
+     .name = "fan_out",
+     .summary = "submits so many tasks of a method with its end; answers their number",
+     .params = "[n: int, method: str?]",
+     .step = fan_out},
 };
 
 const struct demo_part demo_lasting = {handlers, sizeof handlers / sizeof handlers[0]};

@@ -704,7 +704,7 @@ static enum ergon_error message_begin(struct task *t, const struct turn_message_
     struct attempt_turn *turn = task_is(t, TASK_ATTEMPT) ? t->attempt->turn : NULL;
     struct span type = actor_type_of_name(parts->to);
     char name[ACTOR_METHOD_MAX + 1];
-    if (!turn || type.len == 0 || !is_one_value_or_none(parts->params) ||
+    if (!turn_is_of_actor(turn) || type.len == 0 || !is_one_value_or_none(parts->params) ||
         !is_one_value_or_none(parts->options))
         return ERGON_E_BAD_PARAMS;
     int len = snprintf(name, sizeof name, "%.*s.%.*s", (int)type.len, (const char *)type.at,

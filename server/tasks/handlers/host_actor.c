@@ -130,8 +130,23 @@ static struct attempt_turn *turn_of(struct ergon_task *task)
 {
     struct task *t = task_of(task);
     struct attempt_turn *turn = task_is(t, TASK_ATTEMPT) ? t->attempt->turn : NULL;
-    if (!turn)
-        task_fail(t, ERGON_E_BAD_CHANGES, NULL, span_text("this is no turn of an actor"));
+    if (turn_is_of_actor(turn))
+        return turn;
+    task_fail(t, ERGON_E_BAD_CHANGES, NULL, span_text("this is no turn of an actor"));
+    return NULL;
+}
+
+/* Of any attempt.  NULL: it is none, or there is no memory, and it has failed by that. */
+static struct attempt_turn *sender_of(struct ergon_task *task)
+{
+    struct task *t = task_of(task);
+    struct attempt_turn *turn = NULL;
+    if (!task_is(t, TASK_ATTEMPT) || t->attempt->id == 0)
+        task_fail(t, ERGON_E_BAD_CHANGES, NULL,
+                  span_text("a plain call submits nothing with its end: use task.call or "
+                            "task.submit for it"));
+    else if (!(turn = attempt_sends(t->attempt)))
+        task_fail(t, ERGON_E_MEMORY, NULL, span_text(error_meaning(ERGON_E_MEMORY)));
     return turn;
 }
 
@@ -145,7 +160,7 @@ static bool host_turn(struct ergon_task *task, struct ergon_turn *out)
     const struct task *t = task_of(task);
     const struct attempt_turn *turn = task_is(t, TASK_ATTEMPT) ? t->attempt->turn : NULL;
     *out = (struct ergon_turn){0};
-    if (!turn)
+    if (!turn_is_of_actor(turn))
         return false;
     out->actor = bytes_of(turn->actor);
     out->state = bytes_of(turn->state);
@@ -234,7 +249,7 @@ static bool is_options(struct span raw)
 
 static bool host_send(struct ergon_task *task, const struct turn_message_parts *parts)
 {
-    struct attempt_turn *turn = turn_of(task);
+    struct attempt_turn *turn = sender_of(task);
     if (!turn)
         return false;
     if (parts->params.len > 0 && !is_one_value(parts->params))
@@ -258,7 +273,7 @@ static bool host_tell(struct ergon_task *task, const char *to, const char *metho
                                        .options = span_from(options)};
     if (parts.to.len > 0)
         return host_send(task, &parts);
-    return turn_of(task) && changed(task, "a message needs the name of an actor");
+    return sender_of(task) && changed(task, "a message needs the name of an actor");
 }
 
 static bool host_submit(struct ergon_task *task, const char *method, struct ergon_bytes params,

@@ -286,6 +286,7 @@ static void end_attempt(struct manager *m, struct task *t)
     assert(task_is(t, TASK_ATTEMPT) && t->home == m->home.index && m->attempts_out > 0);
     m->attempts_out--;
     return_attempt(m, t);
+    attempt_drop_sends(t->attempt);
     if (t->executor && t->executor->cls->attempt_back)
         t->executor->cls->attempt_back(t->executor);
     expect_work(m, t->method->attempts_pool);

@@ -1045,6 +1045,27 @@ def _(server):
     s.close()
 
 
+@row("worker.submit", "100 tasks")
+def _(server):
+    s, call, one = task_at_worker(server)
+    yield
+    s.ask("worker.submit", call, {"task": [["echo", ["x" * 10000]]] * 100})
+    yield
+    server.main.call("task.cancel", one)
+    s.close()
+
+
+@row("worker.submit", "16 M elements")
+def _(server):
+    s, call, one = task_at_worker(server)
+    yield
+    s.send(wide("worker.submit", before=b"\xce" + call.to_bytes(4, "big")))
+    s.answers(1)
+    yield
+    server.main.call("task.cancel", one)
+    s.close()
+
+
 # ---- actor.* ----
 
 

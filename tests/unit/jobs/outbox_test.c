@@ -146,7 +146,7 @@ ACTOR_TEST(what_is_no_message_fails_the_turn)
     jobs_world_pass(w, AO_S(20)); /* the one before is tried for the last time */
     fail_it(w, a - 1, "PERMANENT");
     sends_with(w, a, "cart/2", "add", span_text("\x81\xa6tenant\xa1x"));
-    is_refused(w, a, "DENIED", "for the tenant of its actor alone");
+    is_refused(w, a, "DENIED", "is of the tenant of its own task or actor");
 }
 
 ACTOR_TEST(options_are_those_of_tasks)

@@ -1,4 +1,5 @@
-/* flaky, progress, later: as plain calls, and as they are when it is not the first attempt. */
+/* flaky, progress, later, fan_out: as plain calls, and as they are when it is not the first
+ * attempt. */
 #include "proto/encoder.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/unit/modules/builtin_world.h"
@@ -64,10 +65,32 @@ BUILTIN_TEST(later_is_busy_to_a_plain_call)
     assert_int_equal(builtin_int(), 3);
 }
 
+static bool count_submitted(struct ergon_task *task, const char *method, struct ergon_bytes params,
+                            struct ergon_bytes options)
+{
+    (void)task;
+    assert_string_equal(method, "echo");
+    assert_int_equal(params.len, 2);
+    assert_int_equal(((const uint8_t *)params.at)[1], told++);
+    assert_int_equal(options.len, 0);
+    return true;
+}
+
+BUILTIN_TEST(fan_out_submits_as_many)
+{
+    told = 0;
+    assert_int_equal(builtin_call("fan_out", one(3)), -1);
+    builtin_expect_failure("BAD_CHANGES", "a plain call submits nothing");
+    builtin.host.submit = count_submitted;
+    assert_int_equal(builtin_call("fan_out", one(3)), 0);
+    assert_int_equal(builtin_int(), 3);
+    assert_int_equal(told, 3);
+}
+
 BUILTIN_TEST(bad_parameters_are_refused)
 {
-    static const char *const methods[] = {"flaky", "progress", "later"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const methods[] = {"flaky", "progress", "later", "fan_out"};
+    for (int i = 0; i < 4; i++) {
         assert_int_equal(builtin_call(methods[i], params_none()), -1);
         builtin_expect_failure("BAD_PARAMS", "expects");
     }

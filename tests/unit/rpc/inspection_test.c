@@ -94,7 +94,7 @@ RPC_TEST(methods_lists_handlers_first)
         "'cluster.session', 'cluster.board', "
         "'connection.list', 'connection.kill', "
         "'worker.register', 'worker.quiet', 'worker.resume', 'worker.list', "
-        "'worker.progress', 'worker.partial']\n");
+        "'worker.progress', 'worker.partial', 'worker.submit']\n");
 }
 
 RPC_TEST(whoami_tells_what_one_may)
@@ -105,7 +105,7 @@ RPC_TEST(whoami_tells_what_one_may)
                      "[{'methods': ['*', 'task.any', 'worker.any', 'worker.offer.*'], 'tenants': "
                      "nil, 'queues': nil, 'keys': nil}], "
                      "'allow': nil, 'methods': ['server.hello', ");
-    assert_holds(me, "'worker.partial'], 'limits': {'message': ");
+    assert_holds(me, "'worker.submit'], 'limits': {'message': ");
 }
 
 RPC_TEST(times_are_histograms_of_the_busiest)
