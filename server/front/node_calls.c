@@ -303,6 +303,13 @@ static void given(void *arg, const struct attempt_spec *run, struct task *t)
         end_again(c, call, NO_ROOM_WAIT);
 }
 
+static void settle(void *arg)
+{
+    struct node_calls *c = arg;
+
+    c->jobs.settle(c->jobs.arg);
+}
+
 static void returned(void *arg, const struct attempt_end *r)
 {
     struct node_calls *c = arg;
@@ -637,6 +644,7 @@ static void connect_source(struct node_calls *c)
     source.take = take;
     source.given = given;
     source.returned = returned;
+    source.settle = settle;
     source.noted = noted;
     source.full = full;
     source.offered = offered;

@@ -37,7 +37,11 @@ static void returned(void *arg, const struct attempt_end *r)
 {
     struct jobs *jobs = arg;
     attempts_returned(&jobs->sched, r);
-    effects_apply(jobs);
+}
+
+static void settle(void *arg)
+{
+    effects_apply(arg);
 }
 
 static void noted(void *arg, const struct attempt_note *note)
@@ -131,6 +135,7 @@ void source_connect(struct jobs *jobs)
                                       .take = take,
                                       .given = given,
                                       .returned = returned,
+                                      .settle = settle,
                                       .noted = noted,
                                       .full = full,
                                       .offered = offered,

@@ -153,6 +153,7 @@ void world_return(struct world_run *r, struct attempt_end *end)
     leave(r);
     source->returned(source->arg, end);
     drop(r);
+    source->settle(source->arg);
 }
 
 /* As the task system does: its place is free when the executor comes to it, here at once. */

@@ -296,11 +296,15 @@ static void end_attempt(struct manager *m, struct task *t)
 void job_source_take_returns(struct manager *m)
 {
     struct task *t;
+    bool any = false;
     take_notes(m, true);
     while ((t = home_take_returned(&m->home))) {
         end_attempt(m, t);
         home_free_task(&m->home, t);
+        any = true;
     }
+    if (any && m->shared->source.settle)
+        m->shared->source.settle(m->shared->source.arg);
 }
 
 void attempt_flag(struct tasks *t, struct task *attempt, enum attempt_flag flag)
