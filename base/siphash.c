@@ -39,6 +39,15 @@ static inline uint64_t word_of(const uint8_t *at, size_t len)
     return word;
 }
 
+/* Those behind the whole words; behind one they are the end of eight that are read at once. */
+static inline uint64_t rest_of(struct span bytes, size_t whole)
+{
+    size_t rest = bytes.len - whole;
+    if (rest == 0 || whole == 0)
+        return rest > 0 ? word_of(bytes.at, rest) : 0;
+    return word_of(bytes.at + bytes.len - 8, 8) >> (8 * (8 - rest));
+}
+
 uint64_t siphash(const uint64_t seed[2], struct span bytes)
 {
     struct sip s = {seed[0] ^ 0x736f6d6570736575, seed[1] ^ 0x646f72616e646f6d,
@@ -46,8 +55,7 @@ uint64_t siphash(const uint64_t seed[2], struct span bytes)
     size_t whole = bytes.len & ~(size_t)7;
     for (size_t i = 0; i < whole; i += 8)
         sip_word(&s, word_of(bytes.at + i, 8));
-    uint64_t rest = bytes.len > whole ? word_of(bytes.at + whole, bytes.len - whole) : 0;
-    sip_word(&s, rest | (uint64_t)bytes.len << 56);
+    sip_word(&s, rest_of(bytes, whole) | (uint64_t)bytes.len << 56);
     s.c ^= 0xff;
     for (int i = 0; i < 3; i++)
         sip_round(&s);

@@ -37,22 +37,29 @@ enum job_reason message_reason(const struct job *job)
 
 /* --- By name --- */
 
-static uint64_t hash_of(const struct actors *actors, struct span tenant, struct span name)
+static uint64_t hash_of(const struct actors *actors, const struct tenant *tenant, struct span name)
 {
     const uint64_t *seed = jobs_table(actors->jobs)->seed;
-    uint64_t of_tenant[2] = {seed[0] ^ siphash(seed, tenant), seed[1]};
+    uint64_t of_tenant[2] = {seed[0] ^ tenant->link.hash, seed[1]};
     return siphash(of_tenant, name);
 }
 
-struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name)
+struct actor *actor_find_of(const struct actors *actors, const struct tenant *tenant,
+                            struct span name)
 {
     struct hash_link *link = hash_first(&actors->by_name, hash_of(actors, tenant, name));
     for (; link; link = hash_next(link)) {
         struct actor *a = (struct actor *)link;
-        if (span_equal(actor_name(a), name) && span_equal(a->tenant->name, tenant))
+        if (a->tenant == tenant && span_equal(actor_name(a), name))
             return a;
     }
     return NULL;
+}
+
+struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name)
+{
+    const struct tenant *t = table_tenant_find(jobs_table(actors->jobs), tenant);
+    return t ? actor_find_of(actors, t, name) : NULL;
 }
 
 /* --- Idle actors leave memory --- */
@@ -132,7 +139,7 @@ static struct actor *make(struct actors *actors, struct actor_type *type, struct
     *a = (struct actor){.type = type, .tenant = tenant, .name_len = (uint8_t)name.len};
     a->residence = actor_is_durable(a) ? ACTOR_AWAY : ACTOR_HERE;
     memcpy(a->name, name.at, name.len);
-    a->by_name.hash = hash_of(actors, tenant->name, name);
+    a->by_name.hash = hash_of(actors, tenant, name);
     hash_add(&actors->by_name, &a->by_name);
     tenant->jobs++;
     counter_add(&type->count, 1);
@@ -155,19 +162,18 @@ struct actor *actor_recovered(struct actors *actors, struct actor_type *type, st
 {
     if (actors->by_name.count == 0)
         hash_reserve(&actors->by_name, open_at_most(jobs_table(actors->jobs)));
-    struct actor *a = actor_find(actors, tenant->name, name);
+    struct actor *a = actor_find_of(actors, tenant, name);
     return a ? a : make(actors, type, tenant, name);
 }
 
-struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
+struct actor *actor_get(struct actor *found, struct actor_type *type, struct tenant *tenant,
                         struct span name, bool room, struct refusal *why)
 {
     enum { ROOM = 512 /* of one without a state */ };
-    struct actor *a = actor_find(actors, tenant->name, name);
-    bool is_here = a && a->residence == ACTOR_HERE;
-    if (room && !is_here && !actors_make_room(actors, tenant, ROOM, why))
+    bool is_here = found && found->residence == ACTOR_HERE;
+    if (room && !is_here && !actors_make_room(type->actors, tenant, ROOM, why))
         return NULL;
-    a = a ? a : make(actors, type, tenant, name);
+    struct actor *a = found ? found : make(type->actors, type, tenant, name);
     if (!a)
         refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     return a;

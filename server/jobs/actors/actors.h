@@ -227,8 +227,10 @@ enum actor_stage { ACTOR_ACTIVE, ACTOR_SLEEPING, ACTOR_STOPPED };
 enum actor_stage actor_stage(const struct actor *a);
 extern const char *const actor_stage_names[];
 
-/* NULL: there is none. */
+/* Both NULL: there is none. */
 struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name);
+struct actor *actor_find_of(const struct actors *actors, const struct tenant *tenant,
+                            struct span name);
 /* Makes room for so many bytes of an actor of this tenant, if there is too little, from copies that
  * are idle.  False: BUSY, and a text. */
 bool actors_make_room(struct actors *actors, const struct tenant *tenant, size_t bytes,
@@ -236,9 +238,10 @@ bool actors_make_room(struct actors *actors, const struct tenant *tenant, size_t
 /* Brings those in memory below actors.bytes, as far as there is time.  True: nothing is left to do.
  */
 bool actors_trim(struct actors *actors);
-/* Found, or made; it goes again by actor_settle().  NULL: MEMORY, and a text.  `room`: BUSY, too,
- * if it has to come into memory and there is no room. */
-struct actor *actor_get(struct actors *actors, struct actor_type *type, struct tenant *tenant,
+/* `found`, or, where that is NULL, one that is made of the rest; it goes again by actor_settle().
+ * NULL: MEMORY, and a text.  `room`: BUSY, too, if it has to come into memory and there is no room.
+ */
+struct actor *actor_get(struct actor *found, struct actor_type *type, struct tenant *tenant,
                         struct span name, bool room, struct refusal *why);
 /* Likewise, of a job that is read back.  NULL without memory. */
 struct actor *actor_recovered(struct actors *actors, struct actor_type *type, struct tenant *tenant,

@@ -135,7 +135,7 @@ static struct actor *make(struct actors *actors, struct span tenant, struct span
     if (!type || type->policy.durable == DURABLE_NONE || name.len > ACTOR_NAME_MAX)
         return NULL;
     struct tenant *t = table_tenant(jobs_table(actors->jobs), tenant);
-    struct actor *a = t ? actor_get(actors, type, t, name, true, &why) : NULL;
+    struct actor *a = t ? actor_get(NULL, type, t, name, true, &why) : NULL;
     if (a && actor_more(a))
         return a;
     *answered = true;

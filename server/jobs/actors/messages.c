@@ -14,6 +14,7 @@
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/outbox.h"
 #include "server/jobs/actors/reminders.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
 #include "server/jobs/actors/task_sends.h"
@@ -61,13 +62,29 @@ static uint8_t level_of(const struct job_spec *spec, const struct actor_type *ty
 #define REFUSE(error, ...) (snprintf(text, size, __VA_ARGS__), (error))
 #define SHOWN(s)           (int)utf8_cut(s, 80).len, (const char *)(s).at
 
-/* May this method be sent to this actor, and be as durable? */
-static enum ergon_error fits(void *arg, const struct method *m, const struct job_spec *spec,
-                             char *text, size_t size)
+/* Where a message goes. */
+struct addressee {
+    struct actor *actor;     /* NULL: there is none of this name yet */
+    struct actor_type *type; /* of this name; NULL: there is none */
+};
+
+/* Most messages go to an actor that is there, whose name needs no second look. */
+static struct addressee addressee_of(const struct actors *actors, const struct tenant *tenant,
+                                     const struct job_spec *spec)
+{
+    struct actor *a = tenant ? actor_find_of(actors, tenant, spec->actor) : NULL;
+    if (a)
+        return (struct addressee){a, a->type};
+    return (struct addressee){.type = actor_type_find(actors, actor_type_of_name(spec->actor))};
+}
+
+/* May this method be sent to it, and be as durable? */
+static enum ergon_error check_fit(struct addressee to, const struct method *m,
+                                  const struct job_spec *spec, char *text, size_t size)
 {
     const struct span method = spec->method, of = actor_type_of_method(method);
-    const struct span type = actor_type_of_name(spec->actor);
-    if (type.len == 0 || !utf8_is_name(spec->actor, ACTOR_NAME_MAX))
+    const struct span type = to.type ? to.type->name : actor_type_of_name(spec->actor);
+    if (!to.actor && (type.len == 0 || !utf8_is_name(spec->actor, ACTOR_NAME_MAX)))
         return REFUSE(ERGON_E_BAD_PARAMS,
                       "an actor has a name TYPE/KEY of at most %d bytes of "
                       "UTF-8 without U+0000",
@@ -81,11 +98,10 @@ static enum ergon_error fits(void *arg, const struct method *m, const struct job
                       "\"%.*s\" is a method of the actors %.*s/..., not of "
                       "\"%.*s\"",
                       SHOWN(method), SHOWN(of), SHOWN(spec->actor));
-    const struct actor_type *found = actor_type_find(arg, type);
-    if (!found)
+    if (!to.type)
         return REFUSE(ERGON_E_NO_METHOD, "no host has offered actors of the type \"%.*s\"",
                       SHOWN(type));
-    if (found->policy.durable == DURABLE_NONE && level_of(spec, found) != DURABLE_NONE)
+    if (to.type->policy.durable == DURABLE_NONE && level_of(spec, to.type) != DURABLE_NONE)
         return REFUSE(ERGON_E_BAD_PARAMS,
                       "the actor \"%.*s\" is kept in memory alone: `durable` "
                       "of a message can only be \"none\"",
@@ -93,9 +109,15 @@ static enum ergon_error fits(void *arg, const struct method *m, const struct job
     return ERGON_OK;
 }
 
+static enum ergon_error fits(void *arg, const struct method *m, const struct job_spec *spec,
+                             char *text, size_t size)
+{
+    return check_fit(addressee_of(arg, NULL, spec), m, spec, text, size);
+}
+
 static uint8_t level(void *arg, const struct job_spec *spec)
 {
-    const struct actor_type *type = actor_type_find(arg, actor_type_of_name(spec->actor));
+    const struct actor_type *type = addressee_of(arg, NULL, spec).type;
     return type ? level_of(spec, type) : spec->durable;
 }
 
@@ -106,10 +128,10 @@ static uint8_t durable_of(const struct job *job, const struct job_spec *spec,
     return is_step && type->policy.durable != DURABLE_NONE ? DURABLE_ASYNC : level_of(spec, type);
 }
 
-static enum ergon_error check_options(const struct actors *actors, struct job *job,
+static enum ergon_error check_options(const struct actor_type *type, struct job *job,
                                       const struct job_spec *spec, char *text, size_t size)
 {
-    const struct actor_type *type = actor_type_find(actors, actor_type_of_name(spec->actor));
+    const struct actors *actors = type->actors;
     bool is_step = method_actor(job->queue->method) & ACTOR_STEP;
     job->durable = durable_of(job, spec, type);
     if (job->durable != DURABLE_NONE && !jobs_take_level(actors->jobs, job->durable))
@@ -187,6 +209,8 @@ static void belong(struct job *job, struct actor *a, unsigned is)
     struct message *m = job_message(job);
     m->actor = a;
     a->jobs++;
+    if (!actor_is_durable(a)) /* a copy stays idle until its message has a place */
+        residents_remove_idle(a);
     m->policy = &a->type->of_messages;
     m->reads = is & ACTOR_READS;
     m->is_step = is & ACTOR_STEP;
@@ -229,21 +253,19 @@ static void fill(struct job *job, const struct job_spec *spec, struct actor *a)
 static enum ergon_error made(void *arg, struct job *job, const struct job_spec *spec, char *text,
                              size_t size)
 {
-    struct actors *actors = arg;
     struct refusal why = {.text = ""};
-    enum ergon_error wrong = fits(arg, job->queue->method, spec, text, size);
+    struct addressee to = addressee_of(arg, job->tenant, spec);
+    enum ergon_error wrong = check_fit(to, job->queue->method, spec, text, size);
     if (wrong == ERGON_OK)
-        wrong = check_options(actors, job, spec, text, size);
+        wrong = check_options(to.type, job, spec, text, size);
     if (wrong != ERGON_OK)
         return wrong;
-    struct actor_type *type = actor_type_find(actors, actor_type_of_name(spec->actor));
     /* Until it is due, a name is enough. */
-    bool comes = job->due == 0 || type->policy.durable == DURABLE_NONE;
-    struct actor *a = actor_get(actors, type, job->tenant, spec->actor, comes, &why);
+    bool comes = job->due == 0 || to.type->policy.durable == DURABLE_NONE;
+    struct actor *a = actor_get(to.actor, to.type, job->tenant, spec->actor, comes, &why);
     if (!a)
         return REFUSE(why.error, "%s", why.text);
     fill(job, spec, a); /* so that it goes with the job, if nothing else keeps it */
-    actor_settle(a);
     if (a->more && a->more->stopped && (spec->answers || job_message(job)->reads)) {
         actor_stopped_text(a, text, size);
         return ERGON_E_STOPPED;

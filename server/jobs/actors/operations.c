@@ -353,7 +353,8 @@ static struct actor *find_watched(struct jobs *jobs, struct operation *op)
     if (loads_await(jobs->actors, tenant, args->name, op))
         return NULL;
     struct tenant *t = table_tenant(&jobs->table, tenant);
-    struct actor *a = t ? actor_get(jobs->actors, type, t, args->name, true, &why) : NULL;
+    struct actor *a = t ? actor_find_of(jobs->actors, t, args->name) : NULL;
+    a = t ? actor_get(a, type, t, args->name, true, &why) : NULL;
     if (a && actor_more(a))
         return a;
     operation_refuse(op, why.error ? why.error : ERGON_E_MEMORY, "%s",

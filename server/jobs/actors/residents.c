@@ -50,17 +50,23 @@ static void charge(struct actor *a, enum actor_charge as, size_t was, size_t is)
 
 static void weigh(struct actor *a, enum actor_charge as, size_t now)
 {
-    if (a->charge == as && a->weighed == now)
-        return;
-    charge(a, (enum actor_charge)a->charge, a->weighed, 0);
-    charge(a, as, 0, now);
+    if (a->charge == as) {
+        charge(a, as, a->weighed, now);
+    } else {
+        charge(a, (enum actor_charge)a->charge, a->weighed, 0);
+        charge(a, as, 0, now);
+    }
     a->charge = as & 3;
     a->weighed = (uint32_t)now;
 }
 
 void residents_weigh(struct actor *a)
 {
-    weigh(a, charge_of(a), bytes_of(a));
+    enum actor_charge as = charge_of(a);
+    size_t now = bytes_of(a);
+    if (a->charge == as && a->weighed == now)
+        return;
+    weigh(a, as, now);
     if (residents_are_over(a->type->actors, 0))
         jobs_activate(a->type->actors->jobs);
 }
