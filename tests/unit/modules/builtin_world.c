@@ -47,6 +47,20 @@ static void add_modules(struct registry *r)
         fail_msg("%s", error);
 }
 
+/* The task system keeps figures of as many methods as it was opened with. */
+static void add_spares(struct registry *r, const struct registry *modules)
+{
+    static char names[64][16], error[256];
+    static struct ergon_handler handlers[64];
+    for (uint32_t i = 0; registry_count(r) < registry_count(modules); i++) {
+        assert_true(i < 64);
+        snprintf(names[i], sizeof names[i], "spare%u", i);
+        handlers[i] = *registry_at(modules, 0)->handler;
+        handlers[i].name = names[i];
+        assert_int_equal(registry_add(r, "test", &handlers[i], error, sizeof error), 0);
+    }
+}
+
 int builtin_open(void **state)
 {
     builtin = (struct builtin_world){.result = result};
@@ -54,11 +68,13 @@ int builtin_open(void **state)
     w.quiet = true;
     builtin.told = w.plan.ended;
     w.plan.ended = keep;
+    struct registry *modules = registry_new();
+    add_modules(modules);
+    add_spares(w.registry, modules);
     tasks_world_open();
     tasks_set_owner(w.tasks, 0, &builtin);
     builtin.unused = w.registry;
-    w.registry = registry_new();
-    add_modules(w.registry);
+    w.registry = modules;
     for (uint32_t i = 0; i < registry_count(w.registry); i++)
         tasks_world_adopt(registry_at(w.registry, i));
     builtin.host = *host_table();

@@ -65,13 +65,13 @@ BUILTIN_TEST(later_is_busy_to_a_plain_call)
     assert_int_equal(builtin_int(), 3);
 }
 
-static bool count_submitted(struct ergon_task *task, const char *method, struct ergon_bytes params,
+static bool count_submitted(struct ergon_task *task, const char *method, struct ergon_bytes raw,
                             struct ergon_bytes options)
 {
     (void)task;
     assert_string_equal(method, "echo");
-    assert_int_equal(params.len, 2);
-    assert_int_equal(((const uint8_t *)params.at)[1], told++);
+    assert_int_equal(raw.len, 2);
+    assert_int_equal(((const uint8_t *)raw.at)[1], told++);
     assert_int_equal(options.len, 0);
     return true;
 }
