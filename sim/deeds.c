@@ -682,6 +682,7 @@ const struct sim_deed_row sim_deeds[] = {
     {"worker.resume", NULL},
     {"worker.progress", NULL},
     {"worker.partial", NULL},
+    {"worker.checkpoint", NULL},
     {"worker.submit", NULL},
 };
 const uint32_t sim_deed_count = sizeof sim_deeds / sizeof *sim_deeds;

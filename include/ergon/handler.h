@@ -278,6 +278,16 @@ static inline bool ergon_partial(struct ergon_task *task, const void *value, siz
     return ergon_host->partial(task, value, len);
 }
 
+static inline bool ergon_checkpoint(struct ergon_task *task, const void *value, size_t len)
+{
+    return ergon_host->checkpoint(task, value, len);
+}
+
+static inline bool ergon_last_checkpoint(struct ergon_task *task, struct ergon_bytes *value)
+{
+    return ergon_host->last_checkpoint(task, value);
+}
+
 static inline bool ergon_submit(struct ergon_task *task, const char *method,
                                 struct ergon_bytes params, struct ergon_bytes options)
 {

@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 5 };
+enum { ERGON_ABI_MAJOR = 1, ERGON_ABI_MINOR = 6 };
 
 enum {
     ERGON_TASK_ID_SIZE = 33, /* bytes of the text, with the terminator */
@@ -326,6 +326,16 @@ struct ergon_host {
     bool (*remind)(struct ergon_task *task, const char *name, const char *method,
                    struct ergon_bytes params, uint64_t in, uint64_t every);
     bool (*forget)(struct ergon_task *task, const char *name);
+
+    /* --- Checkpoints (since 1.6) --- */
+    /* Keeps one MessagePack value of at most 64 KiB, a copy, for the next attempt of this task, in
+     * place of the last one; a nil: none.  It is on disk a moment later, as far as the task is.
+     * False: it was not kept, since it is no such value or too large, or too much is on its way, or
+     * this is a turn of an actor, which has its state.  A plain call, which has one attempt, keeps
+     * none, and gets true. */
+    bool (*checkpoint)(struct ergon_task *task, const void *value, size_t len);
+    /* What an earlier attempt kept last: one raw value.  False: nothing, and `value` is empty. */
+    bool (*last_checkpoint)(struct ergon_task *task, struct ergon_bytes *value);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

@@ -13,7 +13,6 @@
 #include "proto/pack.h"
 #include "server/runtime/activator.h"
 #include "server/runtime/threads/mpsc.h"
-#include "server/tasks/job_source.h"
 #include "server/tasks/turn.h"
 
 enum {
@@ -51,6 +50,7 @@ struct node_call {
     uint64_t id;
     uint32_t attempt;
     struct trace_link trace;
+    struct span checkpoint;
     struct node_call **slot;
     struct task *task; /* NULL: it waits in its queue */
     bool dropped;
@@ -59,7 +59,7 @@ struct node_call {
     void *result;      /* malloc'ed, with `tail`; or NULL */
     struct pack sends; /* zeroed: it submits nothing */
     uint8_t answer[ANSWER_MAX];
-    uint8_t memory[]; /* params, tracestate */
+    uint8_t memory[]; /* params, tracestate, checkpoint */
 };
 STAILQ_HEAD(call_queue, node_call);
 
@@ -279,6 +279,7 @@ static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
         return c->jobs.take(c->jobs.arg, pool, run);
     const struct node_call *call = STAILQ_FIRST(&c->queues[pool]);
     STAILQ_REMOVE_HEAD(&c->queues[pool], next);
+    bool has = call->checkpoint.len > 0; /* without memory it begins without */
     *run = (struct attempt_spec){.method = call->method,
                                  .params = call->params,
                                  .deadline = call->deadline,
@@ -286,7 +287,9 @@ static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
                                  .id = call->id,
                                  .attempt = call->attempt,
                                  .owner = call->slot,
-                                 .trace = &call->trace};
+                                 .trace = &call->trace,
+                                 .turn = has ? turn_new((struct span){0}, call->checkpoint, NULL)
+                                             : NULL};
     return true;
 }
 
@@ -334,7 +337,7 @@ static void noted(void *arg, const struct attempt_note *note)
 {
     struct node_calls *c = arg;
     const struct node_call *call = own_call(c, note->owner);
-    struct span bytes = note->partial ? note->data : note->text;
+    struct span bytes = note->kind == NOTE_PROGRESS ? note->text : note->data;
     size_t size = sizeof(struct note) + bytes.len;
 
     if (!call) {
@@ -347,7 +350,7 @@ static void noted(void *arg, const struct attempt_note *note)
         return;
     *n = (struct note){.message = {.session = call->message.session, .kind = MESSAGE_NOTE},
                        .note = {.number = call->message.number,
-                                .partial = note->partial,
+                                .kind = note->kind,
                                 .done = note->done,
                                 .total = note->total,
                                 .bytes = span_of(n->bytes, bytes.len)},
@@ -575,7 +578,7 @@ static struct span copy(uint8_t **to, struct span from)
 
 bool node_calls_run(struct node_calls *c, const struct node_call_request *rq)
 {
-    size_t bytes = ENC_HEAD_MAX + rq->values.len + rq->trace.state.len;
+    size_t bytes = ENC_HEAD_MAX + rq->values.len + rq->trace.state.len + rq->checkpoint.len;
     struct node_call *call = malloc(sizeof *call + bytes);
 
     if (!call)
@@ -591,6 +594,7 @@ bool node_calls_run(struct node_calls *c, const struct node_call_request *rq)
     copy(&at, rq->values);
     call->params = span_of(call->memory, (size_t)(at - call->memory));
     call->trace = (struct trace_link){rq->trace.context, copy(&at, rq->trace.state)};
+    call->checkpoint = copy(&at, rq->checkpoint);
     c->count++;
     c->bytes += bytes;
     send_to_manager(c, &call->message);

@@ -20,7 +20,7 @@
 #include <ergon/ao.h>
 
 #include "proto/traceparent.h"
-#include "server/tasks/registry.h"
+#include "server/tasks/job_source.h"
 
 struct activator;
 struct node_calls;
@@ -36,12 +36,13 @@ struct node_call_request {
     uint32_t attempt;        /* 1 or more */
     ao_time deadline;        /* absolute; AO_NEVER */
     struct trace_link trace; /* without a context: it belongs to none */
+    struct span checkpoint;  /* raw; empty: there is none */
 };
 
 /* Valid during the call. */
 struct node_call_note {
     uint64_t number;
-    bool partial;         /* `bytes` is a part of the result, raw; else the text of progress */
+    enum note_kind kind;  /* `bytes`: of progress its text, else a raw value */
     uint64_t done, total; /* of progress; total 0: not known */
     struct span bytes;
 };

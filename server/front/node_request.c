@@ -49,6 +49,8 @@ static bool read_pair(struct reader *r, ao_time now, struct node_call_request *o
         return read_left(r, now, &out->deadline);
     if (span_is(name, "traceparent"))
         return read_text(r, &value) && traceparent_parse(value, &out->trace.context);
+    if (span_is(name, "checkpoint"))
+        return read_any(r, &out->checkpoint);
     if (span_is(name, "tracestate"))
         return read_text(r, &out->trace.state);
     return read_any(r, &value);

@@ -243,11 +243,15 @@ static void call_ended(void *arg, struct span head, struct span tail)
         outgoing_kick(&w->up); /* there may be room for what was not read */
 }
 
-/* worker.progress [call, done, total, text], worker.partial [call, value]; dropped while too much
- * is on its way. */
+/* worker.progress [call, done, total, text], worker.partial and worker.checkpoint [call, value];
+ * dropped while too much is on its way. */
 static void call_noted(void *arg, const struct node_call_note *note)
 {
+    static const char *const methods[] = {[NOTE_PROGRESS] = "worker.progress",
+                                          [NOTE_PARTIAL] = "worker.partial",
+                                          [NOTE_CHECKPOINT] = "worker.checkpoint"};
     static const uint8_t nil[] = {0xc0};
+    bool is_progress = note->kind == NOTE_PROGRESS;
     struct node_worker *w = arg;
     uint8_t head[HEAD_MAX];
     uint8_t *at = enc_uint(enc_array(head, 3), ENVELOPE_NOTIFICATION);
@@ -255,9 +259,9 @@ static void call_noted(void *arg, const struct node_call_note *note)
 
     if (w->up.state != OUTGOING_OPEN || outgoing_waits(&w->up) > WAITS_MAX)
         return;
-    at = enc_str(at, span_text(note->partial ? "worker.partial" : "worker.progress"));
-    at = enc_uint(enc_array(at, note->partial ? 2 : 4), note->number);
-    if (!note->partial) {
+    at = enc_str(at, span_text(methods[note->kind]));
+    at = enc_uint(enc_array(at, is_progress ? 4 : 2), note->number);
+    if (is_progress) {
         at = enc_uint(enc_uint(at, note->done), note->total);
         at = enc_str_head(at, (uint32_t)tail.len);
     } else if (tail.len == 0) { /* longer than any history keeps */

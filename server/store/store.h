@@ -103,7 +103,7 @@ struct store_task {
     uint64_t due_at;      /* not to be run before */
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
-    struct span result;
+    struct span result;                 /* of one that is not done: its checkpoint */
     uint32_t boards; /* of a cluster: boards that were lost when its last row was written */
 };
 

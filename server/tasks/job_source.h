@@ -53,8 +53,9 @@ struct attempt_spec {
     void *owner;               /* the source's */
     struct attempt_mark *mark; /* the source's, until it has returned or is withdrawn; or NULL */
     const struct trace_link *trace; /* that it belongs to: copied as it is given; NULL: none */
-    /* Of a message to an actor, else NULL: the source's again when it has returned or is withdrawn.
-     */
+    /* Of a message to an actor: the source's again when it has returned or is withdrawn.  Of a task
+     * with a checkpoint: one without an actor, whose state that is, and which is given away
+     * (turn.h).  Else NULL. */
     struct attempt_turn *turn;
 };
 
@@ -82,10 +83,16 @@ struct attempt_end {
 };
 
 /* What a handler said meanwhile.  Spans are valid during the call. */
+enum note_kind {
+    NOTE_PROGRESS,
+    NOTE_PARTIAL,   /* `data` is a part of the result */
+    NOTE_CHECKPOINT /* `data` is for the next attempt; a nil: there is none any more */
+};
+enum { CHECKPOINT_MAX = 64 << 10 /* bytes; a longer part of a result is noted without its data */ };
 struct attempt_note {
     void *owner;
     uint32_t attempt;
-    bool partial;         /* `data` is a part of the result, else progress */
+    enum note_kind kind;
     uint64_t done, total; /* of progress; total 0: unknown */
     struct span text;     /* of progress */
     struct span data;     /* raw MessagePack */

@@ -7,7 +7,8 @@
  *
  * An attempt of a task has one without an actor, from when it first submits something: made by
  * attempt_sends() (attempt.h), it is the struct task's, and goes with it.  Of its changes only
- * `messages` count.
+ * `messages` count.  Where an attempt before it kept a checkpoint, the jobs make it with that as
+ * its state, and give it away with the attempt.
  *
  * Thread: the owner's.  Nothing here blocks. */
 #ifndef ERGON_TASKS_TURN_H

@@ -8,6 +8,7 @@
 #include "server/net/holdings.h"
 #include "server/rpc/spec_options.h"
 #include "server/tasks/manager/job_source_parts.h"
+#include "server/tasks/turn.h"
 #include "server/workers/worker_list.h"
 #include "server/workers/workers.h"
 
@@ -449,7 +450,7 @@ void serve_worker_resume(struct rpc_request *rq)
     settle(rq, false);
 }
 
-/* --- worker.progress, worker.partial --- */
+/* --- worker.progress, worker.partial, worker.checkpoint --- */
 
 /* A report about a task that is not this worker's any more is dropped; so is one about a call,
  * whose caller cannot be notified. */
@@ -486,10 +487,19 @@ void serve_worker_progress(struct rpc_request *rq)
     note(rq, number, &n);
 }
 
-/* worker.partial [call, value] */
-void serve_worker_partial(struct rpc_request *rq)
+static const char *fault_of_checkpoint(const struct task *t, struct span value)
 {
-    struct attempt_note n = {.partial = true};
+    if (value.len > CHECKPOINT_MAX)
+        return "a checkpoint has at most 64 KiB";
+    if (t && task_is(t, TASK_ATTEMPT) && turn_is_of_actor(t->attempt->turn))
+        return "a turn of an actor keeps a state, and no checkpoint";
+    return NULL;
+}
+
+static void note_value(struct rpc_request *rq, enum note_kind kind)
+{
+    struct attempt_note n = {.kind = kind};
+    const char *wrong = NULL;
     struct reader r;
     uint64_t number;
     uint32_t count;
@@ -499,7 +509,25 @@ void serve_worker_partial(struct rpc_request *rq)
         rpc_refuse_params(rq, "");
         return;
     }
-    note(rq, number, &n);
+    if (kind == NOTE_CHECKPOINT)
+        wrong = fault_of_checkpoint(worker_running(rq->conn, number), n.data);
+    if (wrong)
+        rpc_refuse(rq, n.data.len > CHECKPOINT_MAX ? ERGON_E_TOO_LARGE : ERGON_E_BAD_PARAMS, "%s",
+                   wrong);
+    else
+        note(rq, number, &n);
+}
+
+/* worker.partial [call, value] */
+void serve_worker_partial(struct rpc_request *rq)
+{
+    note_value(rq, NOTE_PARTIAL);
+}
+
+/* worker.checkpoint [call, value] */
+void serve_worker_checkpoint(struct rpc_request *rq)
+{
+    note_value(rq, NOTE_CHECKPOINT);
 }
 
 /* --- worker.submit --- */

@@ -91,6 +91,11 @@ static size_t turn_bytes(const struct attempt_turn *turn)
     return !turn ? 0 : TURN_MAX + turn->state.len;
 }
 
+static uint8_t *put_raw(uint8_t *p, struct span raw)
+{
+    return (uint8_t *)memcpy(p, raw.at, raw.len) + raw.len;
+}
+
 static uint8_t *put_turn(uint8_t *p, const struct attempt *a, const struct attempt_turn *turn)
 {
     char calls[ID_CALLS_SIZE];
@@ -100,20 +105,22 @@ static uint8_t *put_turn(uint8_t *p, const struct attempt *a, const struct attem
     p = enc_uint(put_text(p, "version"), turn->version);
     p = enc_uint(put_text(p, "schema"), turn->schema);
     p = put_span(put_text(p, "calls"), span_text(id_calls_text(a->id, turn->round, calls)));
-    p = put_text(p, "state");
-    return (uint8_t *)memcpy(p, state.at, state.len) + state.len;
+    return put_raw(put_text(p, "state"), state);
 }
 
 /* {call, task, attempt, left, tenant}; of a plain call no task and no tenant; of one that belongs
- * to a trace {traceparent, tracestate}, too; of a turn {actor, version, schema, calls, state}. */
+ * to a trace {traceparent, tracestate}, too; of a turn {actor, version, schema, calls, state}; of a
+ * task that has one {checkpoint}. */
 static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, ao_time now)
 {
     const struct attempt *a = task_is(t, TASK_ATTEMPT) ? t->attempt : NULL;
     const struct task_trace *trace = task_trace(t);
     const struct attempt_turn *turn = turn_of(t);
+    bool is_actor = turn_is_of_actor(turn);
+    uint32_t pairs = is_actor ? TURN_PAIRS : turn ? 1u : 0u;
     char id[ID_TEXT_SIZE];
 
-    p = enc_map(p, (!trace ? 5u : trace->link.state.len > 0 ? 7u : 6u) + (turn ? TURN_PAIRS : 0u));
+    p = enc_map(p, (!trace ? 5u : trace->link.state.len > 0 ? 7u : 6u) + pairs);
     p = enc_uint(put_text(p, "call"), number);
     p = put_text(p, "task");
     p = a ? put_span(p, span_text(id_text(a->id, id))) : enc_nil(p);
@@ -122,7 +129,9 @@ static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, a
     p = put_text(p, "tenant");
     p = a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
     p = trace ? put_trace(p, &trace->link) : p;
-    return turn ? put_turn(p, a, turn) : p;
+    if (is_actor)
+        return put_turn(p, a, turn);
+    return turn ? put_raw(put_text(p, "checkpoint"), turn->state) : p;
 }
 
 /* --- The request --- */

@@ -22,7 +22,7 @@ OTHERS = {
         "cluster.status cluster.drain cluster.forget cluster.retry cluster.session cluster.board",
     "of the connection": "server.hello server.auth server.ping server.cancel server.whoami",
     "of the process": "server.methods server.describe server.topology server.times server.figures server.debug_dump connection.list connection.kill",
-    "what a connection offers, which goes with it": "worker.register worker.quiet worker.resume worker.list worker.progress worker.partial worker.submit",
+    "what a connection offers, which goes with it": "worker.register worker.quiet worker.resume worker.list worker.progress worker.partial worker.checkpoint worker.submit",
     "waits, and says what task.get or actor.get does": "task.wait task.watch actor.watch",
     "in memory only: a reader is told of the restart": "task.events",
     "waits for the store, so it is asked afterwards only": "server.audit",

@@ -51,6 +51,7 @@ ROWS = {
     "worker.list": (GUARDED, lambda o: [], NONE, NEVER),
     "worker.progress": (KNOWN, lambda o: [1, 1], NONE, NEVER),
     "worker.partial": (KNOWN, lambda o: [1, 1], NONE, NEVER),
+    "worker.checkpoint": (KNOWN, lambda o: [1, 1], NONE, NEVER),
     "worker.submit": (KNOWN, lambda o: [1, {}], NONE, NEVER),
     "task.submit": (TARGET, lambda o: ["echo", [], {"delay": "1h", "tenant": o["tenant"]}], DENIED, NAMED),
     "task.submit_many": (TARGET, lambda o: [[["echo"]], {"delay": "1h", "tenant": o["tenant"]}], DENIED, NAMED),

@@ -38,7 +38,7 @@ STATE = {
         "job_more": {
             LINK: "late dependents next_releasing is_late releasing",
             CACHE: "message after names_results holds_results readers filled",
-            UNDER_WAY: "joins hardens calls watchers sent sends_refused",
+            UNDER_WAY: "joins hardens calls watchers sent sends_refused checkpoint_unsaved",
             FLEETING: "progress_done progress_total progress_text",
             "a_submission_that_waits": "key policy",
             "a_submission_with_a_limit": "claim limit_max",
@@ -47,6 +47,7 @@ STATE = {
             "one_that_failed_after_another": "after_failed",
             "a_retry_of_one_whose_predecessor_failed": "settled",
             "a_lost_worker": "losses lost",
+            "a_checkpoint": "checkpoint",
             "a_cancel_of_a_share": "waiters coalesce",
             "one_with_a_trace": "trace",
         },

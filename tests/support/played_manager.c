@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "server/tasks/manager/pool.h"
+#include "server/tasks/turn.h"
 #include "tests/support/cmocka_env.h"
 
 static struct jobs_world *world_of(struct tasks *t)
@@ -124,9 +125,18 @@ static void leave(struct world_run *r)
     w->out[pool_of(r)]--;
 }
 
+/* What goes with its task; that of an actor is the jobs'. */
+static void drop_turn(struct world_run *r)
+{
+    if (r->run.turn && !turn_is_of_actor(r->run.turn))
+        turn_free(r->run.turn);
+}
+
 static void drop(struct world_run *r)
 {
     struct jobs_world *w = r->world;
+    if (!r->actor)
+        drop_turn(r);
     if (ao_current() == &r->timer) {
         ao_retire(&r->timer);
     } else {
@@ -268,11 +278,14 @@ static void run(struct jobs_world *w, uint32_t pool, const struct attempt_spec *
 {
     struct world_run *r = calloc(1, sizeof *r);
     if (!r) {
+        if (what->turn && !turn_is_of_actor(what->turn))
+            turn_free(what->turn);
         w->source.given(w->source.arg, what, NULL);
         return;
     }
     r->world = w;
     r->run = *what;
+    r->actor = turn_is_of_actor(what->turn);
     r->stage = ATTEMPT_ASSIGNED;
     ao_init(&r->timer, &run_class, w->manager);
     r->prev = w->runs_last;
@@ -329,6 +342,8 @@ void world_drop_runs(struct jobs_world *w)
         next = r->next;
         ao_deactivate(&r->timer);
         ao_fini(&r->timer);
+        if (!r->actor)
+            drop_turn(r);
         free(r);
     }
     w->runs = w->runs_last = NULL;

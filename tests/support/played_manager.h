@@ -16,6 +16,7 @@ struct world_run {
     enum attempt_stage stage;
     ao_time began;
     bool flagged; /* cancelled or late */
+    bool actor;   /* its turn is the jobs' */
 };
 
 /* An attempt that was given while w->holds begins after all. */

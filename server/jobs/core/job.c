@@ -80,6 +80,8 @@ static size_t more_bytes(const struct job_more *more)
     size_t ids = (size_t)more->after_count + more->after_any_count;
     size_t sum = held(sizeof *more) + held(ids * sizeof *more->after_ids) +
                  held(text_bytes(more->progress_text)) + more->message.size;
+    if (more->checkpoint)
+        sum += held(blob_size(more->checkpoint));
     if (more->filled)
         sum += held(blob_size(more->filled));
     if (more->trace)

@@ -103,15 +103,17 @@ struct job_more {
     bool is_late;   /* it is in `late` of its limit */
     bool releasing; /* it has ended, and its dependents are being released */
     bool settled;   /* `after` counts no more: it was tried again by hand; so in the file, too */
-    bool names_results; /* its parameters do: sched/result_refs.h */
-    bool holds_results; /* those tasks count it in `readers` */
-    bool sends_refused; /* by the store: its end is written without them */
-    uint8_t losses;     /* of workers that had it, one after another, as outcome.h counts them */
-    uint8_t lost;       /* how many workers they were; both at most 255, 0: its last was not lost */
-    uint8_t hardens;    /* JOB_HARDENING: the enum job_durable that it is to have */
-    uint32_t waiters;   /* submissions and calls that share a coalesced run */
-    uint32_t calls;     /* of these, calls: they end with the process */
+    bool names_results;      /* its parameters do: sched/result_refs.h */
+    bool holds_results;      /* those tasks count it in `readers` */
+    bool checkpoint_unsaved; /* no write of its row has it yet */
+    bool sends_refused;      /* by the store: its end is written without them */
+    uint8_t losses;   /* of workers that had it, one after another, as outcome.h counts them */
+    uint8_t lost;     /* how many workers they were; both at most 255, 0: its last was not lost */
+    uint8_t hardens;  /* JOB_HARDENING: the enum job_durable that it is to have */
+    uint32_t waiters; /* submissions and calls that share a coalesced run */
+    uint32_t calls;   /* of these, calls: they end with the process */
     uint32_t readers; /* open jobs that name its result, once for each time: it is not forgotten */
+    struct blob *checkpoint; /* of its attempts, for the next one; raw; NULL: none was kept */
     struct task_sends *sent; /* by its last attempt, to be written with its end; NULL: nothing */
     struct blob *filled;   /* the parameters with the results that they name; NULL: not made yet */
     struct job_keep joins; /* what submissions want of which the write is under way; 0: nothing */

@@ -318,6 +318,7 @@ void job_free(struct job_table *table, struct job *job)
         free(job->more->progress_text);
         free(job->more->trace);
         blob_unref(job->more->filled);
+        blob_unref(job->more->checkpoint);
         give_up_message(job);
         free(job->more);
     }

@@ -18,6 +18,7 @@
 #include "server/jobs/sched/spans.h"
 #include "server/tasks/actor_offer.h"
 #include "server/tasks/task.h"
+#include "server/tasks/turn.h"
 
 enum {
     TAKE_BUDGET = 256, /* jobs looked at for one that may start */
@@ -50,14 +51,37 @@ static void put_off(struct scheduler *s, struct job *job)
     job_set_state(s->table, job, JOB_DELAYED, JOB_WHY_DELAY);
 }
 
+static bool is_nil(struct span raw)
+{
+    return raw.len == 1 && raw.at[0] == 0xc0;
+}
+
+/* What the attempt gets beside its parameters: the state of an actor, or a checkpoint.  False
+ * without memory. */
+static bool turn_of(struct scheduler *s, struct job *job, struct attempt_turn **turn)
+{
+    const struct span nobody = {0};
+    struct blob *checkpoint = job->more ? job->more->checkpoint : NULL;
+    if (job->is_message)
+        *turn = s->messages.begins(s->messages.arg, job);
+    else if (checkpoint && !is_nil(blob_bytes(checkpoint)))
+        *turn = turn_new(nobody, blob_bytes(checkpoint), checkpoint);
+    else
+        return true;
+    return *turn != NULL;
+}
+
 /* Nothing is counted before its handler has begun: see out.h. */
 static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *run)
 {
     bool kept = s->board && job->durable != DURABLE_NONE;
     struct board_place *place = kept ? board_take(s->board, job, job->attempt + 1) : NULL;
-    struct attempt_turn *turn = job->is_message ? s->messages.begins(s->messages.arg, job) : NULL;
+    struct attempt_turn *turn = NULL;
+    bool has_turn = turn_of(s, job, &turn);
     out_add(s, job);
-    if ((kept && !place) || (job->is_message && !turn)) {
+    if ((kept && !place) || !has_turn) {
+        if (!job->is_message)
+            turn_free(turn);
         out_undo(s, job, place ? &place->slot->mark : NULL);
         put_off(s, job);
         return false;
@@ -301,6 +325,22 @@ static void keep_progress(struct scheduler *s, struct job *job, const struct att
     table_weigh(s->table, job, was);
 }
 
+/* It is on disk with the next write of the row, which is made for it. */
+static void keep_checkpoint(struct scheduler *s, struct job *job, struct span value)
+{
+    size_t was = job_bytes(job);
+    struct job_more *more = job_more(job);
+    struct blob *kept = more ? blob_copy(value) : NULL;
+    if (!kept) /* the next attempt goes on from the one before */
+        return;
+    blob_unref(more->checkpoint);
+    more->checkpoint = kept;
+    more->checkpoint_unsaved = job->durable != DURABLE_NONE;
+    table_weigh(s->table, job, was);
+    if (more->checkpoint_unsaved)
+        job_effect(s->table, job, EFFECT_WRITE);
+}
+
 static void note_progress(struct scheduler *s, struct job *job, const struct attempt_note *note)
 {
     struct pack data;
@@ -322,7 +362,9 @@ void attempts_noted(struct scheduler *s, const struct attempt_note *note)
         out_show(s, job);
     if (!is_current(s, job, note->attempt))
         return;
-    if (note->partial)
+    if (note->kind == NOTE_CHECKPOINT)
+        keep_checkpoint(s, job, note->data);
+    else if (note->kind == NOTE_PARTIAL)
         job_note_event(s->table, job,
                        (struct history_event){.what = JOB_EVENT_PARTIAL, .data = note->data});
     else

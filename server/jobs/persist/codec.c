@@ -110,6 +110,13 @@ static void fill_changing(struct jobs *jobs, const struct job *job, struct store
     out->ended_at = job_state_open(job_row_state(job)) ? 0 : job->ended;
 }
 
+/* What its next write is to have of it; empty: nothing.  Once there is a result nobody wants it. */
+static struct span new_checkpoint(const struct job *job)
+{
+    bool has = job->more && job->more->checkpoint_unsaved && !(job->end && job->end->result);
+    return has ? blob_bytes(job->more->checkpoint) : (struct span){0};
+}
+
 /* The end may be replaced while the operation is on its way, but never that of one with a result.
  */
 static void fill_end(const struct job *job, struct store_task *out, char *copy)
@@ -124,9 +131,22 @@ static void fill_end(const struct job *job, struct store_task *out, char *copy)
         out->result = blob_bytes(end->result);
 }
 
-static size_t end_size(const struct job *job)
+/* A copy, as the next one may come while the operation is on its way. */
+static void fill_checkpoint(const struct job *job, struct store_task *out, char *copy)
+{
+    struct span checkpoint = new_checkpoint(job);
+    if (checkpoint.len > 0)
+        out->result = span_of(memcpy(copy, checkpoint.at, checkpoint.len), checkpoint.len);
+}
+
+static size_t error_size(const struct job *job)
 {
     return job->end && job->end->code ? strlen(job->end->code) + strlen(job->end->text) : 0;
+}
+
+static size_t end_size(const struct job *job)
+{
+    return error_size(job) + new_checkpoint(job).len;
 }
 
 static uint32_t ids_after(const struct job *job)
@@ -356,6 +376,9 @@ struct store_op *codec_write(struct jobs *jobs, struct job *job, write_done *don
         fill_after(job, &write->task, (uint8_t *)(write + 1));
     fill_changing(jobs, job, &write->task);
     fill_end(job, &write->task, (char *)(write + 1) + after);
+    fill_checkpoint(job, &write->task, (char *)(write + 1) + after + error_size(job));
+    if (job->more)
+        job->more->checkpoint_unsaved = false;
     fill_ran_by(jobs, job, write);
     move_counts(job, write);
     job_unmark(job, JOB_REWRITE);

@@ -483,6 +483,8 @@ static void row_failed(struct jobs *jobs, struct job *job, const struct store_op
     if (write->task.anew)
         job_mark(job, JOB_REWRITE);
     job->save_error = (uint8_t)write->error;
+    if (job->more && job->more->checkpoint)
+        job->more->checkpoint_unsaved = true;
     job_effect(jobs_table(jobs), job, EFFECT_CANCEL_SAVED | (taken_back ? EFFECT_SAVED : 0));
     if (taken_back || (job_is(job, JOB_HARDENING) && soften(jobs, job)))
         return;

@@ -242,11 +242,23 @@ static char *text_of(struct span span, char *to)
     return to;
 }
 
+/* Of a task that is not done the column of the result has it.  False without memory. */
+static bool take_checkpoint(struct job *job, const struct store_task *row)
+{
+    if (row->state == JOB_DONE || row->result.len == 0)
+        return true;
+    struct job_more *more = job_more(job);
+    if (more)
+        more->checkpoint = blob_copy(row->result);
+    return more && more->checkpoint;
+}
+
 static bool take_end(struct job *job, const struct store_task *row)
 {
     bool failed = row->error_code.len > 0;
     bool cut = row->state == JOB_DONE && row->result.len == 0; /* nil has a byte, too */
-    if (!failed && !cut && row->result.len == 0)
+    bool has_result = row->state == JOB_DONE && row->result.len > 0;
+    if (!failed && !cut && !has_result)
         return true;
     struct job_result *end = job->end = calloc(1, sizeof *end);
     if (!end)
@@ -259,7 +271,7 @@ static bool take_end(struct job *job, const struct store_task *row)
         text_of(row->error_code, end->code);
         end->text = text_of(row->error_text, end->code + row->error_code.len + 1);
     }
-    if (row->result.len > 0) {
+    if (has_result) {
         end->result = blob_copy(row->result);
         if (!end->result)
             return false;
@@ -361,7 +373,7 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
                  (!job->is_message ||
                   messages->recovered(messages->arg, job, row->actor, !row->has_options)) &&
                  admission_join(jobs_scheduler(jobs), job, &spec) && take_end(job, row) &&
-                 take_losses(job, row) && take_refs(jobs, job, row);
+                 take_checkpoint(job, row) && take_losses(job, row) && take_refs(jobs, job, row);
     free((void *)spec.after);
     if (whole) {
         take_life(jobs, job, row);

@@ -164,6 +164,12 @@ enum job_reason view_reason(const struct job *job)
     return reason == JOB_WHY_ACTOR ? message_reason(job) : reason;
 }
 
+/* What nobody needs any more is not shown. */
+static bool shows_checkpoint(const struct job *job, unsigned parts)
+{
+    return parts & VIEW_RESULT && job->more && job->more->checkpoint && job->state != JOB_DONE;
+}
+
 void view_job(struct jobs *jobs, const struct operation *op, struct job *job, unsigned parts,
               struct pack *p)
 {
@@ -175,8 +181,9 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
     pack_map(p, 21u + job->is_message + (job_reminder(job) ? 2u : 0) + (failed != NULL) +
-                    (parts & VIEW_RESULT ? 2u + hidden : 0) + (parts & VIEW_HISTORY ? 1 : 0) +
-                    (parts & VIEW_ATTEMPTS ? 1 : 0) + contents_pairs(parts));
+                    shows_checkpoint(job, parts) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
+                    (parts & VIEW_HISTORY ? 1 : 0) + (parts & VIEW_ATTEMPTS ? 1 : 0) +
+                    contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
@@ -204,6 +211,9 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
         pack_key_str(p, "after_failed", id_text(failed->id, id));
     if (parts & VIEW_RESULT)
         pack_result(p, job->end, hidden);
+    if (shows_checkpoint(job, parts))
+        pack_key_raw(p, "checkpoint",
+                     hidden ? span_text("\xc0") : blob_bytes(job->more->checkpoint));
     if (parts & VIEW_HISTORY) {
         history_complete(jobs_table(jobs), job);
         pack_history(p, job, sees);

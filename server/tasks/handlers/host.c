@@ -811,10 +811,29 @@ static bool host_progress(struct ergon_task *task, uint64_t done, uint64_t total
 
 static bool host_partial(struct ergon_task *task, const void *value, size_t len)
 {
-    const struct attempt_note note = {.partial = true, .data = span_of(value, len)};
+    const struct attempt_note note = {.kind = NOTE_PARTIAL, .data = span_of(value, len)};
     if (!is_one_value(note.data))
         return false;
     return !attempt_of(task) || attempt_post(task_of(task), &note);
+}
+
+static bool host_checkpoint(struct ergon_task *task, const void *value, size_t len)
+{
+    const struct attempt_note note = {.kind = NOTE_CHECKPOINT, .data = span_of(value, len)};
+    const struct attempt *a = attempt_of(task);
+    if (!is_one_value(note.data) || len > CHECKPOINT_MAX || (a && turn_is_of_actor(a->turn)))
+        return false;
+    return !a || attempt_post(task_of(task), &note);
+}
+
+static bool host_last_checkpoint(struct ergon_task *task, struct ergon_bytes *value)
+{
+    const struct attempt *a = attempt_of(task);
+    bool has = a && a->turn && !turn_is_of_actor(a->turn) && a->turn->state.len > 0;
+    *value = (struct ergon_bytes){0};
+    if (has)
+        *value = (struct ergon_bytes){.at = a->turn->state.at, .len = a->turn->state.len};
+    return has;
 }
 
 static void host_again(struct ergon_task *task, uint64_t ns)
@@ -829,6 +848,8 @@ static void host_fill_jobs(struct ergon_host *to)
     to->progress = host_progress;
     to->partial = host_partial;
     to->again = host_again;
+    to->checkpoint = host_checkpoint;
+    to->last_checkpoint = host_last_checkpoint;
 }
 
 /* --- Semaphores, which handlers of both kinds make, and blocking ones acquire --- */

@@ -7,11 +7,11 @@
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 #include "server/tasks/tasks_parts.h"
+#include "server/tasks/turn.h"
 #include "server/tasks/worker_system.h"
 
 enum {
-    NOTES_MAX = 1 << 20, /* bytes of one attempt that nobody has taken yet */
-    PART_MAX = 64 << 10  /* bytes of a partial result: more no history keeps */
+    NOTES_MAX = 1 << 20 /* bytes of one attempt that nobody has taken yet */
 };
 
 void tasks_set_job_source(struct tasks *t, const struct job_source *source)
@@ -45,7 +45,7 @@ struct activator *tasks_manager_activator(struct tasks *t)
 struct note {
     struct mpsc_item item; /* first */
     struct task *task;     /* does not go home before the note is taken */
-    bool partial;
+    enum note_kind kind;
     uint64_t done, total;
     uint32_t len;    /* of its text or data */
     uint8_t bytes[]; /* malloc'ed with the note */
@@ -70,16 +70,16 @@ bool attempt_post(struct task *t, const struct attempt_note *note)
 {
     assert(task_is(t, TASK_ATTEMPT) && t->executor);
     struct tasks_shared *shared = t->executor->shared;
-    struct span bytes = note->partial ? note->data : note->text;
+    struct span bytes = note->kind == NOTE_PROGRESS ? note->text : note->data;
     if (bytes.len > shared->plan.message_max || bytes.len > UINT32_MAX / 2)
         return false;
-    if (note->partial && bytes.len > PART_MAX)
+    if (note->kind == NOTE_PARTIAL && bytes.len > CHECKPOINT_MAX) /* more no history keeps */
         bytes = (struct span){0};
     struct note *n = malloc(sizeof *n + bytes.len);
     if (!n)
         return false;
     *n = (struct note){.task = t,
-                       .partial = note->partial,
+                       .kind = note->kind,
                        .done = note->done,
                        .total = note->total,
                        .len = (uint32_t)bytes.len};
@@ -100,10 +100,10 @@ static void tell(struct manager *m, const struct note *n)
     struct span bytes = span_of(n->bytes, n->len);
     struct attempt_note note = {.owner = attempt->owner,
                                 .attempt = attempt->attempt,
-                                .partial = n->partial,
+                                .kind = n->kind,
                                 .done = n->done,
                                 .total = n->total};
-    *(n->partial ? &note.data : &note.text) = bytes;
+    *(n->kind == NOTE_PROGRESS ? &note.text : &note.data) = bytes;
     atomic_fetch_sub_explicit(&attempt->noted, size_of(n), memory_order_relaxed);
     m->shared->source.noted(m->shared->source.arg, &note);
 }
@@ -179,7 +179,8 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
                                    .attempt = run->attempt,
                                    .timeout = run->timeout,
                                    .mark = run->mark,
-                                   .turn = run->turn};
+                                   .turn = run->turn,
+                                   .sends = run->turn && !turn_is_of_actor(run->turn)};
     if (run->trace)
         task_join_trace(t, run->trace, NULL); /* without memory it goes without */
     return t;
@@ -198,6 +199,8 @@ struct task *job_source_take(struct manager *m, struct pool *p)
         p->source_has_work = true;
         m->attempts_out++;
     } else { /* without memory the source puts off this one, and others may be ready */
+        if (run.turn && !turn_is_of_actor(run.turn))
+            turn_free(run.turn);
         expect_work(m, p);
         look_again(m);
     }

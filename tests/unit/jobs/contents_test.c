@@ -48,7 +48,7 @@ static uint64_t ended(struct jobs_world *w)
     struct world_run *run = world_run_of(w, id);
     const struct attempt_note note = {.owner = run->run.owner,
                                       .attempt = run->run.attempt,
-                                      .partial = true,
+                                      .kind = NOTE_PARTIAL,
                                       .data = span_text("\x07")};
     w->source.noted(w->source.arg, &note);
     world_finish(run, "\x2a");

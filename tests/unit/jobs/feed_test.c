@@ -125,7 +125,7 @@ FEED_TEST(what_handlers_say_meanwhile_is_not_in_it)
     struct world_run *run = world_run_of(w, id);
     const struct attempt_note notes[] = {
         {.owner = run->run.owner, .attempt = run->run.attempt, .done = 1, .total = 2},
-        {.owner = run->run.owner, .attempt = run->run.attempt, .partial = true}};
+        {.owner = run->run.owner, .attempt = run->run.attempt, .kind = NOTE_PARTIAL}};
     w->source.noted(w->source.arg, &notes[0]);
     w->source.noted(w->source.arg, &notes[1]);
     jobs_world_settle(w);

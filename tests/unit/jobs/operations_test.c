@@ -213,7 +213,7 @@ OPERATIONS_TEST(notes_beyond_a_step_are_told_together)
     const struct world_run *run = world_run_of(w, id);
     const struct attempt_note note = {.owner = run->run.owner,
                                       .attempt = run->run.attempt,
-                                      .partial = true,
+                                      .kind = NOTE_PARTIAL,
                                       .data = span_text("\x01")};
     struct operation *op = watch(w, id, 3, AO_S(60));
     world_give(w, op);

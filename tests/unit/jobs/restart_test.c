@@ -557,6 +557,18 @@ DEED(an_attempt_that_told_its_progress)
     later(w);
 }
 
+DEED(a_checkpoint)
+{
+    uint64_t id = running(w, KEPT());
+    const struct attempt_note note = {.owner = world_run_of(w, id)->run.owner,
+                                      .attempt = 1,
+                                      .kind = NOTE_CHECKPOINT,
+                                      .data = span_text("\xa6page 3")};
+    w->source.noted(w->source.arg, &note);
+    world_fail(world_run_of(w, id), "ODD", "not today");
+    later(w);
+}
+
 DEED(an_end)
 {
     done(w, KEPT(.keep_size = 1));

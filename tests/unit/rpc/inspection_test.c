@@ -94,7 +94,7 @@ RPC_TEST(methods_lists_handlers_first)
         "'cluster.session', 'cluster.board', "
         "'connection.list', 'connection.kill', "
         "'worker.register', 'worker.quiet', 'worker.resume', 'worker.list', "
-        "'worker.progress', 'worker.partial', 'worker.submit']\n");
+        "'worker.progress', 'worker.partial', 'worker.checkpoint', 'worker.submit']\n");
 }
 
 RPC_TEST(whoami_tells_what_one_may)

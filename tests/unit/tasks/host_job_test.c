@@ -74,9 +74,9 @@ static void returned(void *arg, const struct attempt_end *r)
 static void noted(void *arg, const struct attempt_note *note)
 {
     assert_int_equal(note->attempt, ATTEMPT);
-    got.notes += !note->partial;
-    got.parts += note->partial;
-    if (note->partial)
+    got.notes += note->kind == NOTE_PROGRESS;
+    got.parts += note->kind == NOTE_PARTIAL;
+    if (note->kind == NOTE_PARTIAL)
         return;
     got.done = note->done;
     got.total = note->total;

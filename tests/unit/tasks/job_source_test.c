@@ -514,7 +514,7 @@ TASKS_TEST(notes_that_nobody_takes_are_bounded)
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
     run();
-    const struct attempt_note part = {.partial = true, .data = span_of(data, sizeof data)};
+    const struct attempt_note part = {.kind = NOTE_PARTIAL, .data = span_of(data, sizeof data)};
     unsigned taken = 0;
     while (taken < 100 && attempt_post(it->task, &part))
         taken++;
@@ -532,7 +532,7 @@ TASKS_TEST(of_a_long_note_nothing_is_copied)
     open_world(0, 64);
     const struct item *it = keep("hang", params_none());
     run();
-    const struct attempt_note part = {.partial = true, .data = span_of(data, sizeof data)};
+    const struct attempt_note part = {.kind = NOTE_PARTIAL, .data = span_of(data, sizeof data)};
     for (unsigned i = 0; i < 100; i++)
         assert_true(attempt_post(it->task, &part));
     tasks_world_run();
