@@ -37,11 +37,11 @@ from ergon_client.options import (
     Policy,
     TaskOptions,
     ids_of,
-    schedule_of,
     told,
 )
 from ergon_client.protocol import background
-from ergon_client.times import Duration, Until
+from ergon_client.results import RESULT, replaced
+from ergon_client.times import Duration, Until, schedule_of
 from ergon_client.work import WorkOptions
 
 P = ParamSpec("P")  # the parameters of a message
@@ -62,6 +62,11 @@ class Task(blocking.Task, Generic[R]):
         """As aio.Task.wait(), of the type that the function's annotation says."""
         return cast(R, self._fitting.returned(super().wait(timeout=timeout)))
 
+    @property
+    def output(self) -> R:
+        """The task, for type checkers its result: a parameter of a task that comes after it."""
+        return cast(R, self)
+
 
 class AsyncTask(AioTask, Generic[R]):
     """The same for asyncio."""
@@ -72,6 +77,11 @@ class AsyncTask(AioTask, Generic[R]):
         """As aio.Task.wait(), of the type that the function's annotation says."""
         return cast(R, self._fitting.returned(await super().wait(timeout=timeout)))
 
+    @property
+    def output(self) -> R:
+        """As Task.output."""
+        return cast(R, self)
+
 
 def groups(orders: list[Order]) -> Iterator[list[Order]]:
     """What a request takes."""
@@ -79,9 +89,11 @@ def groups(orders: list[Order]) -> Iterator[list[Order]]:
 
 
 def after(order: Order, task: Any) -> Order:
-    """The order, to be run after this task, too; None: it is the first."""
-    before = {} if task is None else {"after": [*ids_of(order.options.get("after") or []), task]}
-    return Order(order.method, list(order.params), {**order.options, **before})
+    """The order, to be run after this task, too, whose result is RESULT; None: it is the first."""
+    if task is None:
+        return Order(order.method, list(order.params), dict(order.options))
+    params = [replaced(each, lambda one: task if one is RESULT else one) for each in order.params]
+    return Order(order.method, params, {**order.options, "after": [*ids_of(order.options.get("after") or []), task]})
 
 
 class Registered(Generic[P, C, R]):
@@ -392,7 +404,7 @@ class App:
             return self._loops[place]
 
     def chain(self, *orders: Order) -> Task[Any]:
-        """Submits them, each `after` the one before: the Task of the last."""
+        """Submits them, each `after` the one before, whose result is RESULT among its parameters: the Task of the last."""
         if not orders:
             raise TypeError("chain() takes at least one order, as method.order(…)")
         last: Any = None

@@ -23,8 +23,10 @@ from .errors import (
 )
 from .layers import Middleware, Order, Run
 from .news import ConnectionEvent
+from .results import RESULT
 from .threads import Context
 
-__all__ = ["Actor", "Again", "App", "Broken", "Cancelled", "Client", "Closed", "ConnectionEvent", "Context", "ErgonError",
-           "Middleware", "Order", "Permanent", "Refused", "RemoteError", "Run", "Task", "TimedOut", "Unreachable", "aio"]
+__all__ = ["RESULT", "Actor", "Again", "App", "Broken", "Cancelled", "Client", "Closed", "ConnectionEvent", "Context",
+           "ErgonError", "Middleware", "Order", "Permanent", "Refused", "RemoteError", "Run", "Task", "TimedOut",
+           "Unreachable", "aio"]
 __version__ = "0.1.0"

@@ -10,6 +10,7 @@ from .errors import Again
 from .fitting import Fitting
 from .options import CALL, told
 from .protocol import pack
+from .results import ordered
 from .times import Duration, Moment, moment_of, ms_of
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Actor:
 
     def tell(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
         """Sends a message to an actor, which may be this one, when the method returns. Options are those of submit()."""
-        self._changes.setdefault("tell", []).append([to, method, list(params), told(options, CALL, "tell()")])
+        self._changes.setdefault("tell", []).append([to, *ordered(method, params, options, "tell()")])
 
     def remind(self, name: str, method: str, *params: Any, after: Duration | None = None, at: Moment | None = None,
                every: Duration | None = None) -> None:
@@ -111,7 +112,7 @@ class Actor:
 
     def task(self, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
         """Submits a task when the method returns. Options are those of submit()."""
-        self._changes.setdefault("task", []).append([method, list(params), told(options, CALL, "task()")])
+        self._changes.setdefault("task", []).append(ordered(method, params, options, "task()"))
 
 
 def times_of(after: Duration | None, at: Moment | None, every: Duration | None) -> dict[str, Any]:
@@ -144,6 +145,7 @@ def policies(actors: Mapping[str, type[Actor]]) -> dict[str, dict[str, Any]]:
 def begin(kind: type[Actor], given: Mapping[str, Any], context: Any) -> tuple[Actor, bytes]:
     """A turn, and the state that it began with; b"": that was upgraded. Again: the state is of a later schema than the class."""
     turn = kind()
+    turn._changes = context._changes
     turn.name, turn.version, turn.context, schema = given["actor"], given["version"], context, given["schema"]
     if schema > kind.schema:
         raise Again(UNKNOWN)

@@ -5,14 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Collection,
-    Coroutine,
-    Iterable,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Self, Unpack
 
 from . import actors as types
@@ -38,17 +31,18 @@ from .options import (
     MESSAGE,
     CronOptions,
     MessageOptions,
+    Result,
     TaskId,
     TaskOptions,
     id_of,
     ids_of,
-    schedule_of,
     shown,
     told,
 )
 from .protocol import OURS, Session, Unsent, background
+from .results import ordered
 from .serving import AsyncHandler, Serving
-from .times import Duration, Moment, Until, seconds_of, wait_of
+from .times import Duration, Moment, Until, schedule_of, seconds_of, wait_of
 from .work import LEAVE, Ready, Secret, Worker, registration, signals_to
 
 Context = serving.Context  # of handlers that are coroutine functions
@@ -333,7 +327,7 @@ class Client(Methods):
 
     # ---- calls ----
 
-    async def _once(self, method: str, params: Any, turns: asyncio.Semaphore, again: Collection[str] | None) -> Any:
+    async def _once(self, method: str, params: Any, turns: asyncio.Semaphore, again: tuple[str, ...] | None) -> Any:
         """The answer, asked for again after a broken connection and after the errors of `again`, unless that is None."""
         attempt = 0
         async with turns:
@@ -375,9 +369,9 @@ class Client(Methods):
     async def call(self, method: str, *params: Any, timeout: Until | None = None, **options: Unpack[TaskOptions]) -> Any:
         """The result of a method. RemoteError: the server's error; Broken: it may have run; TimedOut, after `timeout`, the wait
         of this client: the server was told to cancel it; Refused: the token. Options are those of CallOptions."""
-        wire = told(options, CALL, "call()")
-        if wire:
-            return await self.request("task.call", [method, list(params), wire], timeout=timeout)
+        order = ordered(method, params, options, "call()")
+        if order[2]:
+            return await self.request("task.call", order, timeout=timeout)
         return await self.request(method, params, timeout=timeout)
 
     async def notify(self, method: str, *params: Any) -> None:
@@ -395,18 +389,19 @@ class Client(Methods):
     async def submit(self, method: str, *params: Any, answer_timeout: Until | None = None,
                      **options: Unpack[TaskOptions]) -> Task:
         """Leaves a task with the server, and returns it as a Task. Options are those of TaskOptions, such as attempt_timeout,
-        retries, delay, at, after; with a `key` the submission is repeated after a broken connection, since the server then
-        makes no second task."""
-        wire = told(options, CALL, "submit()")
-        answer = await self.request("task.submit", [method, list(params), wire], timeout=answer_timeout, again="key" in wire)
+        retries, delay, at, after. A Task among the parameters, at any depth, is its result there, and `after`. With a `key` the
+        submission is repeated after a broken connection, since the server then makes no second task."""
+        order = ordered(method, params, options, "submit()")
+        answer = await self.request("task.submit", order, timeout=answer_timeout, again="key" in order[2])
         return Task(self, part(answer, "id", str), answer)
 
     async def submit_many(self, orders: Iterable[Order], *, answer_timeout: Until | None = None,
                           **options: Unpack[TaskOptions]) -> list[Task | RemoteError]:
         """Leaves many tasks at once: each order is (method, params) or (method, params, options), with options as of submit(), or
         an Order; those given here are for all. A list with a Task or a RemoteError for each."""
-        packed = [[method, list(params), *(told(own, CALL, "submit_many()") for own in rest)] for method, params, *rest in orders]
-        defaults = told(options, CALL, "submit_many()")
+        defaults, shared = told(options, CALL, "submit_many()"), {"after": options["after"]} if "after" in options else {}
+        packed = [ordered(method, params, {**shared, **(own[0] if own else {})}, "submit_many()")
+                  for method, params, *own in orders]
         answers = await self.request("task.submit_many", [packed, defaults], timeout=answer_timeout)
         if not isinstance(answers, list):
             raise ErgonError("PROTOCOL", "the server's answer is no list")
@@ -416,8 +411,7 @@ class Client(Methods):
                        **options: Unpack[CronOptions]) -> dict[str, Any]:
         """Submits a task by calendar: `schedule` is a text such as "*/5 * * * *" or "@daily", or a timedelta. Options are those
         of CronOptions. The server's answer: {"name", "next"}."""
-        wire = told(options, CRON, "cron_put()")
-        order = [name, schedule_of(schedule), method, list(params), wire]
+        order = [name, schedule_of(schedule), *ordered(method, params, options, "cron_put()", CRON)]
         answer: dict[str, Any] = shown(await self.request("cron.put", order, timeout=answer_timeout))
         return answer
 
@@ -563,16 +557,14 @@ class ActorRef:
 
     async def call(self, method: str, *params: Any, timeout: Until | None = None, **options: Unpack[MessageOptions]) -> Any:
         """The result of a message, as Client.call(). One with a `key` is sent again after a broken connection."""
-        wire = told(options, MESSAGE, "call()")
-        order = [self.name, method, list(params), wire]
-        return await self._client.request("actor.call", order, timeout=timeout, again="key" in wire)
+        order = [self.name, *ordered(method, params, options, "call()", MESSAGE)]
+        return await self._client.request("actor.call", order, timeout=timeout, again="key" in order[3])
 
     async def tell(self, method: str, *params: Any, answer_timeout: Until | None = None,
                    **options: Unpack[MessageOptions]) -> Task:
         """Leaves a message, and returns it as a Task, as Client.submit()."""
-        wire = told(options, MESSAGE, "tell()")
-        order = [self.name, method, list(params), wire]
-        answer = await self._client.request("actor.tell", order, timeout=answer_timeout, again="key" in wire)
+        order = [self.name, *ordered(method, params, options, "tell()", MESSAGE)]
+        answer = await self._client.request("actor.tell", order, timeout=answer_timeout, again="key" in order[3])
         return Task(self._client, part(answer, "id", str), answer)
 
     async def get(self, *, state: bool = True) -> dict[str, Any]:
@@ -631,7 +623,7 @@ class ActorRef:
         return stage
 
 
-class Task:
+class Task(Result):
     """A task that the server keeps. `id` names it, and `said` is what the server answered to its submission: `state`,
     `durable`, `duplicate`, `coalesced`."""
 

@@ -9,30 +9,21 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 from . import actors as types
 from . import aio, sems
 from .errors import Closed, ErgonError, RemoteError
-from .methods import Found, Methods
+from .methods import Events, Found, Methods
 from .news import Callback
-from .options import MessageOptions, TaskId, TaskOptions
+from .options import MessageOptions, Result, TaskId, TaskOptions
 from .threads import Threads, signals_to
 from .times import Duration, Moment, Until
 from .work import WorkOptions
 
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
-Events = AsyncGenerator[Found, None]
 
 
 LEAVE = 1.5  # s that the end of the process waits for a client that was not closed
@@ -340,7 +331,7 @@ class Hold(Part):
     release = blocks(sems.Hold.release)
 
 
-class Task(Part):
+class Task(Part, Result):
     """A task that the server keeps, as aio.Task, with methods that block."""
 
     def __init__(self, client: Client, task: aio.Task) -> None:
@@ -391,12 +382,12 @@ class ActorRef(Part):
         return Task(self._client, self._engine.run(self._twin.remind(name, method, *params, after=after, at=at, every=every)))
 
 
-async def following(events: AsyncIterator[dict[str, Any]]) -> dict[str, Any] | None:
+async def following(events: Events) -> Found | None:
     """The next event, or None after the last."""
     return await anext(events, None)
 
 
-def end(events: AsyncGenerator[dict[str, Any], None]) -> None:
+def end(events: Events) -> None:
     """Ends a watch that waits for nothing; one that does is being cancelled."""
     with contextlib.suppress(StopIteration, RuntimeError):
         events.aclose().__await__().send(None)

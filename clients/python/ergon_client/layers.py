@@ -67,12 +67,14 @@ def around(layers: Sequence[Middleware], handler: Callable[..., Any]) -> Callabl
         return handler
 
     def call(context: Any, *params: Any) -> Any:
+        getattr(context, "_context", context)._layers = layers
         run = Run(context, list(params))
         with handling(layers, run):
             run.result = handler(context, *run.params)
         return run.result
 
     async def call_async(context: Any, *params: Any) -> Any:
+        context._layers = layers
         run = Run(context, list(params))
         with handling(layers, run):
             run.result = await handler(context, *run.params)

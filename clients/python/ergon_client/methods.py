@@ -13,6 +13,7 @@ from .times import Duration, ms_of
 PAGE = 1000  # of a list
 POLL = 30_000  # ms that the server waits for something to tell
 Found = dict[str, Any]
+Events = AsyncGenerator[Found, None]
 
 
 class Filter(TypedDict, total=False):
@@ -74,7 +75,7 @@ class Methods:
     async def _list(self, method: str) -> list[Found]:
         return [shown(each) for each in await self.request(method, [], again=True)]
 
-    async def _pages(self, method: str, name: str, conditions: dict[str, Any]) -> AsyncGenerator[Found, None]:
+    async def _pages(self, method: str, name: str, conditions: dict[str, Any]) -> Events:
         cursor = None
         while True:
             page = await self.request(method, [wire(conditions, limit=PAGE, cursor=cursor)], again=True)
@@ -84,7 +85,7 @@ class Methods:
             if cursor is None:
                 return
 
-    def task_list(self, **conditions: Unpack[Filter]) -> AsyncGenerator[Found, None]:
+    def task_list(self, **conditions: Unpack[Filter]) -> Events:
         """All tasks that meet the conditions, the newest first, page after page."""
         return self._pages("task.list", "tasks", {**conditions})
 
@@ -100,7 +101,7 @@ class Methods:
         """Deletes these tasks that have ended: {"matched", "forgotten", "dry_run"}."""
         return await self._map("task.forget", wire(conditions, all=all, dry_run=dry_run))
 
-    async def task_events(self, **conditions: Unpack[EventFilter]) -> AsyncGenerator[Found, None]:
+    async def task_events(self, **conditions: Unpack[EventFilter]) -> Events:
         """What happens to tasks, queues, crons and actors, from now on, or from `after` on, without an end. A map with `gap`
         alone says that events before the next one are missing."""
         asked: dict[str, Any] = {**conditions}
@@ -173,11 +174,11 @@ class Methods:
         """Takes back what a client holds."""
         return await self._map("sem.revoke", name, fence, wire({}, tenant=tenant))
 
-    def worker_list(self, method: str | None = None) -> AsyncGenerator[Found, None]:
+    def worker_list(self, method: str | None = None) -> Events:
         """All workers, or those of a method."""
         return self._pages("worker.list", "workers", wire({}, method=method))
 
-    def actor_list(self, **conditions: Unpack[ActorFilter]) -> AsyncGenerator[Found, None]:
+    def actor_list(self, **conditions: Unpack[ActorFilter]) -> Events:
         """All actors that meet the conditions."""
         return self._pages("actor.list", "actors", {**conditions})
 

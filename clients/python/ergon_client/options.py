@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
-from .times import (
-    TEXT,
-    Duration,
-    Moment,
-    Until,
-    datetime_of,
-    moment_of,
-    ms_of,
-    until_ms_of,
-)
+from .times import Duration, Moment, Until, datetime_of, moment_of, ms_of, until_ms_of
 
 
-class HasId(Protocol):
-    """A Task, of whichever client."""
+class Result:
+    """A Task, of whichever client. Among the parameters of a later one it is its result."""
 
-    @property
-    def id(self) -> str: ...
+    id: str
 
 
-TaskId = str | HasId
+TaskId = str | Result
 
 
 class Limit(TypedDict, total=False):
@@ -109,7 +98,7 @@ class CronOptions(Policy, total=False):
 
 def id_of(task: TaskId) -> str:
     """The id of a task, or of what is one."""
-    id = task if isinstance(task, str) else getattr(task, "id", None)
+    id = task.id if isinstance(task, Result) else task
     if not isinstance(id, str):
         raise TypeError(f"a task is a Task or its id, not {task!r}")
     return id
@@ -169,16 +158,6 @@ def unknown(name: str, known: Iterable[str], who: str) -> str:
         return AMBIGUOUS.format(who=who)
     near = difflib.get_close_matches(name, sorted(known), 1)
     return f"{who} has no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else f": it has {', '.join(sorted(known))}")
-
-
-def schedule_of(value: Any) -> str:
-    """A cron's times: its text, or how often, as a duration."""
-    is_text = isinstance(value, str) and TEXT.fullmatch(value)
-    if is_text or isinstance(value, (int, float, timedelta)) and not isinstance(value, bool):
-        return f"every {ms_of(value, 'schedule')}ms"
-    if not isinstance(value, str):
-        raise TypeError(f"a schedule is a text as '*/5 * * * *', '@daily' or '10m', or a timedelta, not {value!r}")
-    return value
 
 
 # Of what the server answers: moments, and durations in milliseconds.

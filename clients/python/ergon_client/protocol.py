@@ -22,7 +22,8 @@ DRAINING = 9  # the number of that error, which no handler can have
 OURS = "the client closed it"
 # Methods of the server itself, and those among them that carry values of others.
 OWN = ("task.", "cron.", "queue.", "sem.", "event.", "worker.", "connection.", "server.")
-CARRIERS = ("task.submit", "task.submit_many", "task.call", "cron.put", "event.set", "worker.partial")
+CARRIERS = ("task.submit", "task.submit_many", "task.call", "cron.put", "event.set", "worker.partial", "worker.submit",
+            "worker.checkpoint")
 
 
 Answer = TypeVar("Answer")
@@ -160,16 +161,16 @@ class Session:
             raise
 
     async def notify(self, method: str, params: Any) -> None:
-        async with self._writing:
-            await self._drain()
-            self._write([NOTIFICATION, method, params])
-            await self._drain()
+        await self._put([NOTIFICATION, method, params])
 
     async def answer(self, number: Any, error: Any, result: Any) -> None:
         """Answers a request of the server, and returns when the socket has taken that.  As _write()."""
+        await self._put([RESPONSE, number, error, result])
+
+    async def _put(self, message: list[Any]) -> None:
         async with self._writing:
             await self._drain()
-            self._write([RESPONSE, number, error, result])
+            self._write(message)
             await self._drain()
 
     def reply(self, number: Any, error: str | None) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from .errors import Again, Broken, Cancelled, ErgonError, RemoteError
 from .failure import TEXT, error_text, error_value
+from .layers import Middleware, Order, submitting
 from .news import log
+from .options import TaskOptions
 from .protocol import Session, Unsent
+from .results import ordered, orders_of
 
 # Why a handler is cancelled whose task another worker shall have.
 HANDED_BACK = ("draining", "stopping")
@@ -21,7 +25,8 @@ class Context:
     """One run of a handler, which gets it before the parameters.
 
     `method`; `task`, its id, and `tenant`, or None for a plain call; `turn`, what a message to an actor says of it, or {};
-    `attempt`, from 1 on; `traceparent` and `tracestate`, the trace that it belongs to as W3C Trace Context writes it, or None;
+    `attempt`, from 1 on; `checkpoint`, what save() was last given, also by an attempt before, or None; `traceparent` and
+    `tracestate`, the trace that it belongs to as W3C Trace Context writes it, or None;
     and `cancelled`: None, or why nobody waits for the result any more: "cancelled", "deadline", "gone" (the caller),
     "draining" (the server ends), "lost" (the connection), "stopping" (this worker ends)."""
 
@@ -34,12 +39,15 @@ class Context:
         self.traceparent: str | None = told.get("traceparent")
         self.tracestate: str | None = told.get("tracestate")
         self.turn: dict[str, Any] = told if "actor" in told else {}
+        self.checkpoint: Any = told.get("checkpoint")
         self.cancelled: str | None = None
         self._until = None if left is None else time.monotonic() + left / 1000
         self._session, self._number, self._call = session, number, told.get("call", number)
         self._work: asyncio.Future[Any] | None = None  # the asyncio task of the handler, once it runs
         self._answered = False
         self._calls, self._is_calling = 0, False  # of a turn, to actors
+        self._changes: dict[str, Any] = {}  # of a turn
+        self._layers: list[Middleware] = []  # round what it submits
 
     def __repr__(self) -> str:
         return f"<Context {self.method} {self.task or 'call'} attempt {self.attempt}>"
@@ -69,11 +77,39 @@ class Context:
         self._is_calling, self._calls = True, self._calls + 1
         options = {"key": f"{self.turn.get('calls', self.task)}/{self._calls}", **options, "turn": self._call}
         try:
-            return await self._session.request("actor.call", [to, method, params, options])
-        except Unsent:
-            raise Broken(self._session.ended or "") from None
+            return await self._ask("actor.call", [to, method, params, options])
         finally:
             self._is_calling = False
+
+    async def submit(self, method: str | Order, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        """Submits a task, or orders, when this attempt ends well: all that it submits, with its end, or nothing. Options are
+        those of Client.submit(), but `after`. RemoteError: the server refuses it; the attempt fails then, whatever it returns."""
+        orders = orders_of(method, params, options)
+        with contextlib.ExitStack() as stack:
+            for each in orders:
+                stack.enter_context(submitting(self._layers, each))
+            await self._send("task", [ordered(each.method, each.params, each.options, "submit()") for each in orders])
+
+    async def tell(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        """Sends a message to an actor, as submit() does."""
+        await self._send("tell", [[to, *ordered(method, params, options, "tell()")]])
+
+    async def save(self, value: Any) -> None:
+        """Keeps a value of at most 64 KiB with the task: the `checkpoint` of its next attempts. None: there is none any more."""
+        await self._ask("worker.checkpoint", [self._call, value])
+        self.checkpoint = value
+
+    async def _send(self, kind: str, orders: list[Any]) -> None:
+        if self.turn:
+            self._changes.setdefault(kind, []).extend(orders)
+        else:
+            await self._ask("worker.submit", [self._call, {kind: orders}])
+
+    async def _ask(self, method: str, params: list[Any]) -> Any:
+        try:
+            return await self._session.request(method, params)
+        except Unsent:
+            raise Broken(self._session.ended or "") from None
 
     async def _tell(self, method: str, params: list[Any]) -> None:
         try:

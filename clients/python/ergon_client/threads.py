@@ -12,10 +12,12 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, Unpack
 
 from . import serving
 from .errors import Cancelled
+from .layers import Order
+from .options import TaskOptions
 
 ENDS = (signal.SIGTERM, signal.SIGINT)
 
@@ -27,9 +29,10 @@ class Context:
     def __init__(self, context: serving.Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context, self._loop = context, loop
         self.cancelling = threading.Event()
-        self._asking: concurrent.futures.Future[Any] | None = None  # a call of this turn to an actor
+        self._asking: concurrent.futures.Future[Any] | None = None  # a request of this run
         self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
         self.traceparent, self.tracestate, self.turn = context.traceparent, context.tracestate, context.turn
+        self._changes = context._changes
 
     def __repr__(self) -> str:
         return repr(self._context)
@@ -44,9 +47,26 @@ class Context:
         """Seconds to the deadline, or None."""
         return self._context.left
 
+    @property
+    def checkpoint(self) -> Any:
+        """What save() was last given, by an attempt before, too, or None."""
+        return self._context.checkpoint
+
     def check(self) -> None:
         """Raises Cancelled once nobody waits for the result any more."""
         self._context.check()
+
+    def submit(self, method: str | Order, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        """As serving.Context.submit()."""
+        self._ask(self._context.submit(method, *params, **options))
+
+    def tell(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        """As serving.Context.tell()."""
+        self._ask(self._context.tell(to, method, *params, **options))
+
+    def save(self, value: Any) -> None:
+        """As serving.Context.save()."""
+        self._ask(self._context.save(value))
 
     def progress(self, done: int, total: int = 0, text: str = "") -> None:
         """As serving.Context.progress()."""
@@ -57,8 +77,11 @@ class Context:
         self._wait(self._context.partial(value))
 
     def _call_actor(self, *call: Any) -> Any:
-        """As serving.Context._call_actor(). Cancelled: nobody waits for the result of the turn any more."""
-        work = self._context._call_actor(*call)
+        """As serving.Context._call_actor()."""
+        return self._ask(self._context._call_actor(*call))
+
+    def _ask(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What it returns. Cancelled: nobody waits for the result of this run any more."""
         try:
             self._asking = asking = asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:  # the client has been closed

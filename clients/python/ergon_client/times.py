@@ -84,6 +84,16 @@ def moment_of(value: Any, name: str) -> int | str:
     return round(value * 1000)
 
 
+def schedule_of(value: Any) -> str:
+    """A cron's times: its text, or how often, as a duration."""
+    is_text = isinstance(value, str) and TEXT.fullmatch(value)
+    if is_text or isinstance(value, (int, float, timedelta)) and not isinstance(value, bool):
+        return f"every {ms_of(value, 'schedule')}ms"
+    if not isinstance(value, str):
+        raise TypeError(f"a schedule is a text as '*/5 * * * *', '@daily' or '10m', or a timedelta, not {value!r}")
+    return value
+
+
 def datetime_of(ms: Any) -> Any:
     """A moment of the server, in UTC; what is no number stays as it is."""
     if not isinstance(ms, int):

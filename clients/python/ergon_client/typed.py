@@ -6,19 +6,11 @@ import collections.abc
 import dataclasses
 import enum
 import types
+import typing
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 import msgpack  # type: ignore
@@ -158,7 +150,7 @@ def checker(hint: Any) -> Check:
         return named(kind)
     if kind in MAPS:
         return mapping(name_of(hint), *map(checker, args or (Any, Any)))
-    if dataclasses.is_dataclass(kind) or is_typeddict(kind):
+    if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind):
         return record(kind)
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return member(kind)
@@ -278,7 +270,7 @@ def record(kind: Any) -> Check:
             raise Misfit(f"{kind.__name__} ({error})", value) from None
     RECORDS[kind] = check
     hints = get_type_hints(kind)
-    if is_typeddict(kind):
+    if typing.is_typeddict(kind):
         needed |= kind.__required_keys__
         checks.update({name: checker(hint) for name, hint in hints.items()})
     else:

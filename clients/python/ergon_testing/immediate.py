@@ -41,6 +41,25 @@ def driven(work: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError("a coroutine function waits, and nothing runs its event loop: submit it by await")
 
 
+def with_results(value: Any, result: Callable[[str], Any]) -> Any:
+    """The value, with result(id) in place of each {"$result": id} in it."""
+    match value:
+        case {"$result": str() as id} if len(value) == 1:
+            return result(id)
+        case dict():
+            return {key: with_results(each, result) for key, each in value.items()}
+        case list():
+            return [with_results(each, result) for each in value]
+    return value
+
+
+def named(params: list[Any]) -> list[str]:
+    """The ids of the tasks whose results they are."""
+    ids: list[str] = []
+    with_results(params, ids.append)
+    return ids
+
+
 class Context(threads.Context):
     """That of a function that blocks; there is no loop which it could wait for."""
 
@@ -50,8 +69,8 @@ class Context(threads.Context):
     def _wait(self, work: Coroutine[Any, Any, None]) -> None:
         driven(work)
 
-    def _call_actor(self, *call: Any) -> Any:
-        return driven(self._context._call_actor(*call))
+    def _ask(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return driven(work)
 
 
 class Wire:
@@ -59,6 +78,8 @@ class Wire:
 
     def __init__(self, server: Server, task: dict[str, Any]) -> None:
         self._server, self._task = server, task
+        self.sends: dict[str, list[Any]] = {"task": [], "tell": []}  # what the attempt submits with its end
+        self.refused: RemoteError | None = None
 
     async def notify(self, method: str, params: list[Any]) -> None:
         if method == "worker.progress":
@@ -68,7 +89,29 @@ class Wire:
             self._server.happens(self._task, "partial", data=copied(params[1]))
 
     async def request(self, method: str, params: list[Any]) -> Any:
-        return await self._server.answer(method, params)
+        if method == "worker.submit":
+            self._add(copied(params[1]))
+        elif method == "worker.checkpoint":
+            self._task["checkpoint"] = copied(params[1])
+        else:
+            return await self._server.answer(method, params)
+
+    def _add(self, sends: dict[str, list[Any]]) -> None:
+        for kind, orders in sends.items():
+            if any(each[-1].keys() & {"after", "after_any"} for each in orders):
+                self.refused = RemoteError("BAD_CHANGES", "what an attempt submits comes after no task, and gets no results")
+                raise self.refused
+            self.sends[kind] += orders
+
+    def ended(self) -> dict[str, list[Any]]:
+        """What it has submitted, all of which is possible. RemoteError: the attempt has failed."""
+        if self.refused is not None:
+            raise self.refused
+        for each in self.sends["task"]:
+            self._server._task(*each)
+        for to, *_ in self.sends["tell"]:
+            self._server._policy(to)
+        return self.sends
 
 
 class Server(aio.Client):
@@ -153,6 +196,9 @@ class Server(aio.Client):
                 raise RemoteError("BAD_PARAMS", f"{name} must be a number from 0 to {most}, not {options[name]!r}")
         if method not in self._handlers:
             raise RemoteError("NO_METHOD", f"unknown method {method!r}: the app has {', '.join(self._handlers) or 'none'}")
+        for id in named(params):
+            if id not in self._listed(options.get("after")):
+                raise RemoteError("BAD_PARAMS", f"the parameters name the result of {id}, and `after` does not name that task")
         return {"id": f"i{len(self._kept) + 1}", "method": method, "params": params, "options": options, "state": "queued",
                 "attempt": 0, "failures": 0, "error": None, "progress": None, "key": options.get("key"),
                 "tenant": options.get("tenant"), "traceparent": options.get("traceparent"), "result": None, "events": []}
@@ -197,7 +243,9 @@ class Server(aio.Client):
             task.update(state="running", attempt=task["attempt"] + 1)
             self.happens(task, "started")
             try:
-                task.update(result=copied(await self._attempt(task, turn() if turn else {})), state="done", error=None)
+                result, sends = await self._attempt(task, turn() if turn else {})
+                task.update(result=copied(result), state="done", error=None)
+                await self._send(sends)
             except Exception as raised:  # noqa: BLE001  # whatever it is fails the task
                 task["error"] = error_text(raised)
                 code, text = split(task["error"])
@@ -214,31 +262,38 @@ class Server(aio.Client):
         self.happens(task, task["state"])
         return task
 
-    async def _attempt(self, task: dict[str, Any], turn: dict[str, Any]) -> Any:
+    async def _attempt(self, task: dict[str, Any], turn: dict[str, Any]) -> tuple[Any, dict[str, list[Any]]]:
         options, handler, wire = task["options"], self._handlers[task["method"]], Wire(self, task)
         told = {"task": task["id"], "attempt": task["attempt"], "tenant": task["tenant"], **turn,
-                **{name: options[name] for name in ("traceparent", "tracestate") if name in options}}
+                **{name: options[name] for name in ("traceparent", "tracestate") if name in options},
+                **{name: task[name] for name in ("checkpoint",) if name in task}}
         context, params = serving.Context(wire, 0, task["method"], told), copied(task["params"])  # type: ignore[arg-type]
+        params = with_results(params, lambda id: self._found(id)["result"])
         is_coroutine = inspect.iscoroutinefunction(handler)
         before = IN_COROUTINE.set(is_coroutine)
         try:
             if not is_coroutine:
-                return handler(Context(context), *params)
-            if asyncio._get_running_loop() is not None:
-                return await handler(context, *params)
-            return asyncio.run(handler(context, *params))
+                result = handler(Context(context), *params)
+            elif asyncio._get_running_loop() is not None:
+                result = await handler(context, *params)
+            else:
+                result = asyncio.run(handler(context, *params))
+            return result, wire.ended()
         finally:
             IN_COROUTINE.reset(before)
 
     # ---- actors ----
 
-    async def _turn(self, actor: str, method: str, params: list[Any], options: dict[str, Any], named: str, retries: int,
-                    ) -> dict[str, Any]:
-        """A message that has ended, with what its turn has sent."""
+    def _policy(self, actor: str) -> dict[str, Any]:
         kind = actor.partition("/")[0]
         if kind not in self._types:
             raise RemoteError("NO_METHOD", f"unknown type of actors {kind!r}: the app has {', '.join(self._types) or 'none'}")
-        retries = self._types[kind].get(named, retries)
+        return self._types[kind]
+
+    async def _turn(self, actor: str, method: str, params: list[Any], options: dict[str, Any], named: str, retries: int,
+                    ) -> dict[str, Any]:
+        """A message that has ended, with what its turn has sent."""
+        kind, retries = actor.partition("/")[0], self._policy(actor).get(named, retries)
         key = options.get("key")
         if key in self._keys:
             return self._kept[self._keys[key]]
@@ -268,6 +323,9 @@ class Server(aio.Client):
             was["stopped"] = changes["stop"]
         if changes.get("drop"):
             del self._actors[actor]
+        await self._send(changes)
+
+    async def _send(self, changes: dict[str, Any]) -> None:
         for to, method, params, options in changes.get("tell", []):
             await self._turn(to, method, params, options, "retries", 3)
         for method, params, options in changes.get("task", []):

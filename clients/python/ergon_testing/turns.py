@@ -17,10 +17,11 @@ class Turn(NamedTuple):
     changes: dict[str, Any]
 
 
-class Answers(NamedTuple):
+class Answers:
     """The context of turn()."""
 
-    calls: Mapping[str, Any]
+    def __init__(self, calls: Mapping[str, Any]) -> None:
+        self.calls, self._changes = calls, dict[str, Any]()
 
     def _call_actor(self, to: str, method: str, params: list[Any], options: Any) -> Any:
         if f"{to} {method}" not in self.calls:

@@ -402,7 +402,9 @@ class Context(threads.Context):
     """As threads.Context, on a strand."""
 
     def _wait(self, work):
-        simulated.local.strand.do(work)
+        return simulated.local.strand.do(work)
+
+    _ask = _wait
 
 
 def blocking(function):
