@@ -57,7 +57,7 @@ enum job_option_type {
     X(delay, DURATION, 0, UINT64_MAX, JOB_EXPECTS_DURATION, \
       0, "delay", "TIME", "not before then: 30s, 2h") \
     X(at, MOMENT, 0, UINT64_MAX, "Unix milliseconds, or RFC 3339 text with an offset", \
-      0, "at", "WHEN", "the same: 2026-11-22T09:30:00+01:00, or Unix ms") \
+      0, "at", "WHEN", "the same: 09:00, 'tomorrow 9:00', 2026-11-22T09:30:00+01:00, Unix ms") \
     X(key, NAME, 1, JOB_NAME_MAX, JOB_EXPECTS_NAME, \
       0, "task-key", "KEY", "while a task of this key is kept, it is the answer") \
     X(after, IDS, 0, JOB_AFTER_MAX, "an id of a task, or a list of at most 1024", \

@@ -2,6 +2,7 @@
 
 #include "client/cli/cli.h"
 #include "client/cli/completion_kinds.h"
+#include "client/cli/moment.h"
 #include "client/cli/trace.h"
 #include "base/instant.h"
 #include "base/units.h"
@@ -10,11 +11,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define X(name, type, least, most, expects, letter, flag, argument, help)                          \
     {letter, flag, argument, help, OPTION_TEXT, offsetof(struct task_options, name)},
-const struct option_spec TASK_OPTIONS[] = {JOB_OPTIONS(X){0}};
-const struct option_spec MESSAGE_OPTIONS[] = {JOB_OPTIONS_ONCE(X) JOB_OPTIONS_EACH(X){0}};
+/* Beside those of the wire. */
+#define OURS                                                                                       \
+    X(in, , , , , 0, "in", "TIME", "the same as --delay")                                          \
+    X(zone, , , , , 0, "zone", "ZONE", "of an --at without an offset: Europe/Berlin; the local one")
+const struct option_spec TASK_OPTIONS[] = {OURS JOB_OPTIONS(X){0}};
+const struct option_spec MESSAGE_OPTIONS[] = {OURS JOB_OPTIONS_ONCE(X) JOB_OPTIONS_EACH(X){0}};
+#undef OURS
 #undef X
 
 /* ---- values: each makes a new reference, or NULL for what is none ---- */
@@ -51,6 +58,7 @@ static json_t *size(const char *text)
     return units_size(span_text(text), &bytes) ? json_string(text) : NULL;
 }
 
+/* As the server reads it. */
 static json_t *moment(const char *text)
 {
     uint64_t unix_ns;
@@ -148,7 +156,6 @@ static void refuse(const char *text, const struct job_option *option)
     static const char *const looks[] = {
         [JOB_OPTION_NUMBER] = "a number from 0 to",
         [JOB_OPTION_SIZE] = "a size, as 64k or 1m",
-        [JOB_OPTION_MOMENT] = "a moment with its offset, as 2026-11-22T09:30:00Z",
         [JOB_OPTION_NAME] = "a string of UTF-8",
         [JOB_OPTION_LEVEL] = "none, async, fsync or replicated",
         [JOB_OPTION_LIMIT] = "KEY=MAX or KEY=MAX/TAKE, as smtp=3",
@@ -166,17 +173,53 @@ static void refuse(const char *text, const struct job_option *option)
              most);
 }
 
+/* NULL: a message was printed. */
+static json_t *moment_in_words(const char *text, const char *zone)
+{
+    char why[240];
+    int64_t unix_s;
+    json_t *as_it_is = zone == NULL ? moment(text) : NULL;
+    if (as_it_is != NULL)
+        return as_it_is;
+    if (moment_of_words(text, zone, time(NULL), &unix_s, why, sizeof why))
+        return json_integer(unix_s * 1000);
+    complain("option --at: %s", why);
+    return NULL;
+}
+
+/* What people write becomes what the wire has.  False, and a message was printed. */
+static bool take_words(const struct task_options *o, json_t *map)
+{
+    const char *delay = job_options[JOB_OPTION_delay].name, *at = job_options[JOB_OPTION_at].name;
+    if (o->zone != NULL && o->at == NULL) {
+        complain("option --zone: it is the time zone of --at, which is not given");
+        return false;
+    }
+    if (o->in != NULL && o->delay != NULL) {
+        complain("options --in and --delay: they say the same; give one");
+        return false;
+    }
+    if (o->in != NULL && json_object_set_new(map, delay, duration(o->in)) != 0) {
+        complain("option --in: '%s' is not %s", o->in, units_duration_expected(span_text(o->in)));
+        return false;
+    }
+    return o->at == NULL || json_object_set_new(map, at, moment_in_words(o->at, o->zone)) == 0;
+}
+
 json_t *task_options_map(const struct task_options *o)
 {
     const char *const *texts = (const char *const *)o;
     json_t *map = json_object();
     for (size_t i = 0; i < JOB_OPTION_COUNT; i++) {
-        if (texts[i] == NULL ||
+        if (texts[i] == NULL || job_options[i].type == JOB_OPTION_MOMENT ||
             json_object_set_new(map, job_options[i].name, value_of(texts[i], &job_options[i])) == 0)
             continue;
         refuse(texts[i], &job_options[i]);
         json_decref(map);
         return NULL;
     }
-    return map;
+    if (take_words(o, map))
+        return map;
+    json_decref(map);
+    return NULL;
 }

@@ -13,11 +13,13 @@ struct task_options {
 #define X(name, ...) const char *name;
     JOB_OPTIONS(X)
 #undef X
+    const char *in;   /* the same as `delay` */
+    const char *zone; /* in which `at` is meant, if that has no offset */
 };
 
 /* The first of them are for a task that is submitted once; a cron takes those behind. */
 #define X(...) +1
-enum { TASK_OPTIONS_ONCE = 0 JOB_OPTIONS_ONCE(X) };
+enum { TASK_OPTIONS_ONCE = 2 JOB_OPTIONS_ONCE(X) };
 #undef X
 extern const struct option_spec TASK_OPTIONS[];
 extern const struct option_spec MESSAGE_OPTIONS[]; /* without --actor: the command names it */

@@ -1,8 +1,10 @@
 """ergon task, queue, cron and audit against a real server with a store: output, exit status, and what a crash does."""
+import datetime
 import json
 import os
 import signal
 import unittest
+import zoneinfo
 
 from harness import INTERRUPTED, LIMIT, LIMITED, NOT_FOUND, OK, REMOTE, TIMEOUT, USAGE, KeptTest, eventually, run_ergon
 
@@ -40,6 +42,18 @@ class TasksTest(KeptTest):
         self.assertEqual(self.json("task", "submit", "echo", "--durable", "none")["durable"], "none")
         said = self.complaint("task", "submit", "echo", "--durable", "replicated", status=REMOTE)
         self.assertIn("STORE: durable: replicated needs a store on PostgreSQL", said)
+
+    def test_a_time_in_words(self):
+        zone = zoneinfo.ZoneInfo("Asia/Tokyo")
+        days = [datetime.datetime.now(zone)]
+        due = self.json("task", "get", self.submit("echo", "--at", "tomorrow 9:00", "--zone", zone.key))["due"]
+        days.append(datetime.datetime.now(zone))  # it may be midnight
+        nine = [datetime.datetime.combine(day.date() + datetime.timedelta(1), datetime.time(9), zone) for day in days]
+        self.assertIn(due, [moment.timestamp() * 1000 for moment in nine])
+        self.assertEqual(self.json("task", "get", self.submit("echo", "--in", "1h"))["state"], "delayed")
+        for options, said in ((("--at", "25:00"), "'25:00' is no moment"), (("--in", "soon"), "option --in"), (("--in", "1s", "--delay", "1s"), "give one"),
+                              (("--zone", "UTC"), "--at"), (("--at", "09:00", "--zone", "Nowhere"), "no time zone 'Nowhere'")):
+            self.assertIn(said, self.complaint("task", "submit", "echo", *options, status=USAGE))
 
     def test_submit_and_wait(self):
         self.assertEqual(self.ergon("task", "submit", "--wait", "echo", "hi"), "hi")
