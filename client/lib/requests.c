@@ -258,12 +258,9 @@ struct ergon_request *ergon_request_call(const char *method, struct ergon_raw pa
     return of_handler("task.call", method, params, options);
 }
 
-struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *orders, size_t count,
-                                                const struct ergon_task_options *common)
+void request_pack_orders(struct ergon_request *r, const struct ergon_task_order *orders,
+                         size_t count)
 {
-    struct ergon_request *r = request_new("task.submit_many", 2);
-    if (r == NULL)
-        return NULL;
     pack_array(&r->params, count);
     for (size_t i = 0; i < count; i++) {
         pack_array(&r->params, 3);
@@ -271,6 +268,15 @@ struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *o
         request_pack_params(r, orders[i].params);
         request_pack_options(r, orders[i].options);
     }
+}
+
+struct ergon_request *ergon_request_submit_many(const struct ergon_task_order *orders, size_t count,
+                                                const struct ergon_task_options *common)
+{
+    struct ergon_request *r = request_new("task.submit_many", 2);
+    if (r == NULL)
+        return NULL;
+    request_pack_orders(r, orders, count);
     request_pack_options(r, common);
     return request_done(r);
 }

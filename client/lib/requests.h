@@ -27,6 +27,9 @@ struct ergon_request *request_of_name_in(const char *method, const char *name, c
  */
 void request_pack_params(struct ergon_request *r, struct ergon_raw params);
 void request_pack_options(struct ergon_request *r, const struct ergon_task_options *options);
+/* Or an array of tasks. */
+void request_pack_orders(struct ergon_request *r, const struct ergon_task_order *orders,
+                         size_t count);
 
 /* `r`, or NULL when memory was out on the way: then `r` is gone.  NULL is fine. */
 struct ergon_request *request_done(struct ergon_request *r);

@@ -96,14 +96,39 @@ enum ergon_end ergon_worker_progress(struct ergon_client *client, uint64_t call,
     return notify(client, r);
 }
 
-enum ergon_end ergon_worker_partial(struct ergon_client *client, uint64_t call,
-                                    struct ergon_raw value)
+static enum ergon_end notify_value(struct ergon_client *client, const char *method, uint64_t call,
+                                   struct ergon_raw value)
 {
     static const uint8_t nil = 0xc0;
-    struct ergon_request *r = request_new("worker.partial", 2);
+    struct ergon_request *r = request_new(method, 2);
     if (r == NULL)
         return ERGON_END_MEMORY;
     pack_uint(&r->params, call);
     pack_raw(&r->params, value.len > 0 ? span_of(value.at, value.len) : span_of(&nil, 1));
     return notify(client, r);
+}
+
+enum ergon_end ergon_worker_partial(struct ergon_client *client, uint64_t call,
+                                    struct ergon_raw value)
+{
+    return notify_value(client, "worker.partial", call, value);
+}
+
+enum ergon_end ergon_worker_checkpoint(struct ergon_client *client, uint64_t call,
+                                       struct ergon_raw value)
+{
+    return notify_value(client, "worker.checkpoint", call, value);
+}
+
+struct ergon_request *
+ergon_request_worker_submit(uint64_t call, const struct ergon_task_order *orders, size_t count)
+{
+    struct ergon_request *r = request_new("worker.submit", 2);
+    if (r == NULL)
+        return NULL;
+    pack_uint(&r->params, call);
+    pack_map(&r->params, 1);
+    pack_str(&r->params, "task");
+    request_pack_orders(r, orders, count);
+    return request_done(r);
 }

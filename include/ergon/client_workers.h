@@ -61,13 +61,21 @@ struct ergon_worker_filter {
 /* worker.list: a page of those that a filter means (NULL: of all). */
 ERGON_API struct ergon_request *ergon_request_workers(const struct ergon_worker_filter *filter);
 
-/* worker.progress, .partial: what is known of a request that is being served, before its answer;
- * `call` is that of its context.  Notifications, as ergon_client_notify() sends them: on the
- * client's thread; OK, INVALID or MEMORY. */
+/* worker.submit: tasks that the attempt of this call submits as it ends well, all or none. Answered
+ * before that; one that is refused spoils the attempt. */
+ERGON_API struct ergon_request *
+ergon_request_worker_submit(uint64_t call, const struct ergon_task_order *orders, size_t count);
+
+/* worker.progress, .partial, .checkpoint: what is known of a request that is being served, before
+ * its answer; `call` is that of its context.  Notifications, as ergon_client_notify() sends them:
+ * on the client's thread; OK, INVALID or MEMORY. */
 ERGON_API enum ergon_end ergon_worker_progress(struct ergon_client *client, uint64_t call,
                                                uint64_t done, uint64_t total, const char *text);
 ERGON_API enum ergon_end ergon_worker_partial(struct ergon_client *client, uint64_t call,
                                               struct ergon_raw value);
+/* For the next attempt of the task, in whose context it is `checkpoint`; empty: none any more. */
+ERGON_API enum ergon_end ergon_worker_checkpoint(struct ergon_client *client, uint64_t call,
+                                                 struct ergon_raw value);
 
 #ifdef __cplusplus
 }

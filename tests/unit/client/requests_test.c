@@ -325,6 +325,8 @@ TEST(many_submissions_are_one_request)
                                               {"b", NONE, ERGON_TASK(.retries = 1)}};
     expect(ergon_request_submit_many(orders, 2, ERGON_TASK(.tenant = "n")), "task.submit_many",
            "[[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]],{\"tenant\":\"n\"}]");
+    expect(ergon_request_worker_submit(7, orders, 2), "worker.submit",
+           "[7,{\"task\":[[\"a\",[],{}],[\"b\",[],{\"retries\":1}]]}]");
 }
 
 TEST(a_task_is_changed)

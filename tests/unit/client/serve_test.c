@@ -365,6 +365,8 @@ WORLD_TEST(what_is_known_before_the_answer_is_told)
     SAID(2, "worker.partial\x92\xcd\x01\x2c\xa4half");
     assert_int_equal(ergon_worker_partial(c, 300, (struct ergon_raw){0}), ERGON_END_OK);
     SAID(3, "worker.partial\x92\xcd\x01\x2c\xc0");
+    assert_int_equal(ergon_worker_checkpoint(c, 300, raw("\xa4half")), ERGON_END_OK);
+    SAID(4, "worker.checkpoint\x92\xcd\x01\x2c\xa4half");
 }
 
 /* ---- refusals ---- */
