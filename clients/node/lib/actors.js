@@ -4,6 +4,7 @@
 const { Again, ErgonError } = require('./errors');
 const { encode } = require('../msgpack');
 const { told: optionsOf, wholeOf } = require('./options');
+const { ordered } = require('./results');
 const { Context } = require('./serving');
 
 const UNKNOWN = '100ms'; // until a state of a schema that this host does not know is offered to a host again
@@ -40,6 +41,7 @@ class Actor {
         this.version = told.version;
         this.state = told.state;
         this.context = context;
+        if (context !== null) this.#changes = Context.changesOf(context);
     }
 
     upgrade(state) {
@@ -67,7 +69,7 @@ class Actor {
     }
 
     tell(to, method, params = [], options = {}) {
-        (this.#changes.tell ??= []).push([to, method, params, optionsOf('task', options, 'tell()')]);
+        (this.#changes.tell ??= []).push([to, ...ordered('task', [method, params, options], 'tell()')]);
     }
 
     remind(name, method, params = [], when = {}) {
@@ -79,7 +81,7 @@ class Actor {
     }
 
     task(method, params = [], options = {}) {
-        (this.#changes.task ??= []).push([method, params, optionsOf('task', options, 'task()')]);
+        (this.#changes.task ??= []).push(ordered('task', [method, params, options], 'task()'));
     }
 
     /** For the package. */

@@ -176,6 +176,8 @@ export class Context {
     tenant: string | null;
     /** From 1 on. */
     attempt: number;
+    /** What save() was last given, also by an attempt before, or null. */
+    checkpoint: any;
     /** The trace that it belongs to, as W3C Trace Context writes it, or null. */
     traceparent: string | null;
     tracestate: string | null;
@@ -194,6 +196,16 @@ export class Context {
     progress(done: number, total?: number, text?: string): Promise<void>;
     /** Gives a part of the result to whoever watches the task. TOO_LARGE: it is larger than the server takes. */
     partial(value: any): Promise<void>;
+    /**
+     * Submits tasks when this attempt ends well: all that it submits, with its end, or nothing. They cannot have `after`. If the
+     * server refuses one, this fails, and so does the attempt, whatever its handler returns.
+     */
+    submit(...orders: [string, any[]?, TaskOptions?][]): Promise<void>;
+    submit(method: string, params?: any[], options?: TaskOptions): Promise<void>;
+    /** Sends a message to an actor, as submit() does. */
+    tell(actor: string, method: string, params?: any[], options?: TaskOptions): Promise<void>;
+    /** Keeps a value of at most 64 KiB with the task: the `checkpoint` of its next attempts. Null: there is none any more. */
+    save(value: any): Promise<void>;
 }
 
 export type Handler = (context: Context, ...params: any[]) => any;
@@ -509,11 +521,19 @@ export class ActorRef {
 
 type Changed = Pick<TaskInfo, 'id' | 'state' | 'priority' | 'due'>;
 
+/** In the orders of App.chain(): the result of the one before. */
+export const RESULT: any;
+
 /** A task that the server keeps. */
 export class Task<R = any> {
     id: string;
     /** What the server answered to its submission: state, durable, duplicate, coalesced. */
     said: Record<string, any>;
+    /**
+     * The task, for tsc its result: a parameter of a task that comes after it. Among the parameters of a submission, at any depth,
+     * a task is its result, and `after`.
+     */
+    readonly output: R;
     /** Its result, when it has ended; fails with its error if it ended otherwise than done. */
     wait(options?: CallOptions): Promise<R>;
     watch(options?: { from?: number; signal?: AbortSignal }): AsyncGenerator<TaskEvent, void>;

@@ -9,6 +9,7 @@ const methods = require('./methods');
 const { News, logOf } = require('./news');
 const { check, idOf, idsOf, msOf, scheduleOf, told, waitOf } = require('./options');
 const { Address, Broken, Later, Session, Unsent, until } = require('./protocol');
+const { RESULT, Result, ordered } = require('./results');
 const sems = require('./sems');
 const work = require('./work');
 
@@ -414,9 +415,9 @@ class Client extends events.EventEmitter {
     }
 
     async call(method, params = [], { timeout, signal, ...options } = {}) {
-        const wire = told('task', options, 'call()', CALL);
-        if (Object.keys(wire).length === 0) return this.request(method, params, { timeout, signal });
-        return this.request('task.call', [method, params, wire], { timeout, signal });
+        const order = ordered('task', [method, params, options], 'call()', CALL);
+        if (Object.keys(order[2]).length === 0) return this.request(method, params, { timeout, signal });
+        return this.request('task.call', order, { timeout, signal });
     }
 
     async notify(method, params = [], options = {}) {
@@ -428,16 +429,16 @@ class Client extends events.EventEmitter {
     // ---- tasks that last ----
 
     async submit(method, params = [], { answerTimeout: timeout, signal, ...options } = {}) {
-        const wire = told('task', options, 'submit()', OWN);
-        const again = wire.key !== undefined;
-        const answer = await this.request('task.submit', [method, params, wire], { timeout, signal, again });
+        const order = ordered('task', [method, params, options], 'submit()', OWN);
+        const answer = await this.request('task.submit', order, { timeout, signal, again: order[2].key !== undefined });
         return new Task(this, part(answer, 'id', isString), answer);
     }
 
     async submitMany(orders, { answerTimeout: timeout, signal, ...options } = {}) {
         const wire = told('task', options, 'submitMany()', OWN);
+        const shared = options.after === undefined ? {} : { after: options.after };
         const each = ([method, params, own]) =>
-            own ? [method, params ?? [], told('task', own, 'an order of submitMany()')] : [method, params ?? []];
+            ordered('task', [method, params, { ...shared, ...own }], 'an order of submitMany()');
         const answers = await this.request('task.submit_many', [Array.from(orders, each), wire], { timeout, signal });
         if (!Array.isArray(answers)) throw new ErgonError('PROTOCOL', "the server's answer is no array");
         return answers.map((a) => (isString(a?.error) ? named(a.error) : new Task(this, part(a, 'id', isString), a)));
@@ -593,10 +594,11 @@ class Client extends events.EventEmitter {
     }
 }
 
-class Task {
+class Task extends Result {
     #client;
 
     constructor(client, id, said) {
+        super();
         this.#client = client;
         this.id = id;
         this.said = said;
@@ -650,15 +652,13 @@ class ActorRef {
     }
 
     async call(method, params = [], { timeout, signal, ...options } = {}) {
-        const wire = told('message', options, 'call()', CALL);
-        const again = wire.key !== undefined;
-        return this.#client.request('actor.call', [this.name, method, params, wire], { timeout, signal, again });
+        const order = [this.name, ...ordered('message', [method, params, options], 'call()', CALL)];
+        return this.#client.request('actor.call', order, { timeout, signal, again: order[3].key !== undefined });
     }
 
     async tell(method, params = [], { answerTimeout: timeout, signal, ...options } = {}) {
-        const wire = told('message', options, 'tell()', OWN);
-        const again = wire.key !== undefined;
-        const answer = await this.#client.request('actor.tell', [this.name, method, params, wire], { timeout, signal, again });
+        const order = [this.name, ...ordered('message', [method, params, options], 'tell()', OWN)];
+        const answer = await this.#client.request('actor.tell', order, { timeout, signal, again: order[3].key !== undefined });
         return new Task(this.#client, part(answer, 'id', isString), answer);
     }
 
@@ -710,4 +710,4 @@ async function connect(url, options) {
     return new Client(url, options).connect();
 }
 
-module.exports = { Actor, ActorRef, Again, Client, ErgonError, Ext, Permanent, Task, connect, turn };
+module.exports = { Actor, ActorRef, Again, Client, ErgonError, Ext, Permanent, RESULT, Task, connect, turn };

@@ -1,3 +1,3 @@
 export * from './client';
-export * from './app';
+export * from '../app/app';
 export * from './methods';

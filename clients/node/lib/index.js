@@ -1,4 +1,4 @@
 // The package exports this.
 'use strict';
 
-module.exports = { ...require('./client'), ...require('./app') };
+module.exports = { ...require('./client'), ...require('../app/app') };

@@ -3,6 +3,7 @@
 
 const { Again, ErgonError } = require('./errors');
 const { Broken, Unsent } = require('./protocol');
+const { ordered } = require('./results');
 
 const CODE = /^[A-Z_][A-Z0-9_]{0,31}$/;
 const TEXT = 4000; // characters of an error
@@ -47,6 +48,8 @@ class Context {
     #stop = new AbortController();
     #calls = 0; // of a turn, to actors
     #isCalling = false;
+    #changes = {}; // of a turn
+    #round = (order, send) => send(order); // the middleware of what it submits
 
     constructor(session, id, method, told) {
         this.method = method;
@@ -56,6 +59,7 @@ class Context {
         this.traceparent = told.traceparent ?? null;
         this.tracestate = told.tracestate ?? null;
         this.turn = told.actor === undefined ? null : told;
+        this.checkpoint = told.checkpoint ?? null;
         this.cancelled = null;
         this.#session = session;
         this.#call = told.call ?? id;
@@ -78,15 +82,53 @@ class Context {
         return this.#tell('worker.partial', [this.#call, value]);
     }
 
+    async submit(...given) {
+        const orders = [];
+        const add = async ({ method, params, options }) => orders.push(ordered('task', [method, params, options], 'submit()'));
+        for (const [method, params = [], options = {}] of typeof given[0] === 'string' ? [given] : given)
+            await this.#round({ how: 'submit', method, params, options: { ...options } }, add);
+        await this.#send('task', orders);
+    }
+
+    async tell(to, ...message) {
+        await this.#send('tell', [[to, ...ordered('task', message, 'tell()')]]);
+    }
+
+    async save(value) {
+        await this.#ask('worker.checkpoint', [this.#call, value]);
+        this.checkpoint = value ?? null;
+    }
+
+    async #send(kind, orders) {
+        if (this.turn === null) await this.#ask('worker.submit', [this.#call, { [kind]: orders }]);
+        else (this.#changes[kind] ??= []).push(...orders);
+    }
+
+    async #ask(method, params) {
+        try {
+            return await this.#session.request(method, params, this.signal);
+        } catch (error) {
+            throw error instanceof Unsent ? new Broken(this.#session.ended) : error;
+        }
+    }
+
+    /** For the package: the changes of the turn, to which those of its Actor belong. */
+    static changesOf(context) {
+        return context.#changes;
+    }
+
+    /** For the package: round(order, send) goes round each of its submissions. */
+    static round(context, round) {
+        context.#round = round;
+    }
+
     /** For the package: a call that this turn makes. The next attempt makes it with the same key, and so gets the same answer. */
     static async callActor(context, to, method, params, options) {
         if (context.#isCalling) throw new ErgonError('BUSY', 'a turn has one call out at a time: await it before the next');
         context.#isCalling = true;
         const wire = { key: `${context.turn?.calls ?? context.task}/${++context.#calls}`, ...options, turn: context.#call };
         try {
-            return await context.#session.request('actor.call', [to, method, params, wire], context.signal);
-        } catch (error) {
-            throw error instanceof Unsent ? new Broken(context.#session.ended) : error;
+            return await context.#ask('actor.call', [to, method, params, wire]);
         } finally {
             context.#isCalling = false;
         }

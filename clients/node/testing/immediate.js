@@ -1,7 +1,7 @@
 // An app without a server: a task runs at once, in this process, and has ended when its submission is answered.
 'use strict';
 
-const { App } = require('../lib/app');
+const { App } = require('../app/app');
 const { Client } = require('../lib/client');
 const { Again, ErgonError, named } = require('../lib/errors');
 const { encode, Scanner } = require('../msgpack');
@@ -27,6 +27,16 @@ const UNASKED = ['options', 'history', 'params', 'over']; // members of a task t
 const many = (value) => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
 const isEqual = (filter, task) =>
     ['state', 'method', 'key', 'actor'].every((name) => filter[name] === undefined || many(filter[name]).includes(task[name]));
+
+/** The value, with result(id) in place of each { $result: id } in it. */
+function withResults(value, result) {
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
+    if (Array.isArray(value)) return value.map((each) => withResults(each, result));
+    const keys = Object.keys(value);
+    if (keys.length === 1 && typeof value.$result === 'string') return result(value.$result);
+    for (const key of keys) value[key] = withResults(value[key], result);
+    return value;
+}
 
 /** What answers a client in place of a session. */
 class InProcess {
@@ -97,13 +107,12 @@ class InProcess {
             await same.over;
             return { ...idOf(same), duplicate: true, coalesced: false };
         }
-        this.#handler(method);
-        for (const [name, most] of [['priority', 9], ['retries', 2 ** 32 - 1]]) {
-            const { [name]: value = 0 } = options;
-            const isGood = Number.isInteger(value) && value >= 0 && value <= most;
-            if (!isGood) throw named(`BAD_PARAMS: ${name}: a number from 0 to ${most}, not ${value}`);
-        }
+        this.#check(method, options);
         for (const id of [...many(options.after), ...many(options.after_any)]) this.task(id, 'after: ');
+        withResults(copy(params), (id) => {
+            if (many(options.after).includes(id)) return null;
+            throw named(`BAD_PARAMS: the parameters name the result of ${id}, and \`after\` does not name that task`);
+        });
         const { retries = 0, priority = 5, key: own = null, actor, traceparent = null } = options;
         const task = {
             id: `t${String(++this.#last).padStart(13, '0')}`, method, params, options, state: 'queued', attempt: 0, failures: 0,
@@ -114,6 +123,16 @@ class InProcess {
         if (key !== null) this.#keys.set(key, task);
         await (task.over = this.run(task));
         return { ...idOf(task), duplicate: false, coalesced: false };
+    }
+
+    /** It fails as the submission of this would. */
+    #check(method, options = {}) {
+        this.#handler(method);
+        for (const [name, most] of [['priority', 9], ['retries', 2 ** 32 - 1]]) {
+            const { [name]: value = 0 } = options;
+            const isGood = Number.isInteger(value) && value >= 0 && value <= most;
+            if (!isGood) throw named(`BAD_PARAMS: ${name}: a number from 0 to ${most}, not ${value}`);
+        }
     }
 
     #tell(task, event, more = {}) {
@@ -130,8 +149,11 @@ class InProcess {
             task.attempt++;
             this.#tell(task, 'started');
             try {
-                task.result = await this.#attempt(task);
-                return this.#end(task, 'done');
+                const sends = { task: [], tell: [] };
+                task.result = await this.#attempt(task, sends);
+                this.#checkSends(sends);
+                this.#end(task, 'done');
+                return await this.#sent(sends);
             } catch (thrown) {
                 const text = errorText(thrown);
                 if (thrown instanceof Again && ++again < AGAIN_MOST) continue;
@@ -149,18 +171,43 @@ class InProcess {
         this.#tell(task, state, error === null ? {} : { text: error });
     }
 
-    /** One attempt: its result, as it comes back from the server. */
-    async #attempt(task) {
-        const { id, method, attempt, options } = task;
+    /** What an attempt adds to `sends`. */
+    #add(sends, more) {
+        for (const [kind, orders] of Object.entries(more)) {
+            if (orders.some((order) => order.at(-1).after ?? order.at(-1).after_any))
+                throw (sends.refused = named('BAD_CHANGES: what an attempt submits comes after no task, and gets no results'));
+            sends[kind].push(...orders);
+        }
+        return true;
+    }
+
+    #checkSends({ refused, task, tell }) {
+        if (refused !== undefined) throw refused;
+        for (const [method, , options] of task) this.#check(method, options);
+        for (const [to, method, , options] of tell) this.#check(`${to.split('/')[0]}.${method}`, options);
+    }
+
+    async #sent({ tell = [], task = [] }) {
+        for (const [to, ...message] of tell) await this.message(to, ...message);
+        for (const order of task) await this.submit(...order);
+    }
+
+    /** One attempt: its result, as it comes back from the server. What it submits is added to `sends`. */
+    async #attempt(task, sends) {
+        const { id, method, attempt, options, checkpoint } = task;
         const session = {
             notify: async (what, [, ...told]) => {
                 const [event, names] = TOLD[what];
                 this.#tell(task, event, Object.fromEntries(names.map((name, at) => [name, copy(told[at])])));
             },
-            request: (...request) => this.request(...request),
+            request: async (what, params, signal) => {
+                if (what === 'worker.submit') return this.#add(sends, copy(params[1]));
+                if (what === 'worker.checkpoint') return (task.checkpoint = copy(params[1]) ?? undefined);
+                return this.request(what, params, signal);
+            },
         };
         const { traceparent, tracestate } = options;
-        const told = { task: id, call: id, tenant: '', attempt, traceparent, tracestate };
+        const told = { task: id, call: id, tenant: '', attempt, traceparent, tracestate, checkpoint };
         const run = (more) => this.#limited(new Context(session, id, method, { ...told, ...more }), task);
         return options.actor === undefined ? run({}) : this.#turn(options.actor, run, options.turn !== undefined);
     }
@@ -176,7 +223,8 @@ class InProcess {
             }, options.timeout);
         });
         try {
-            return copy((await Promise.race([this.#handler(method)(context, ...copy(params)), late])) ?? null);
+            const given = withResults(copy(params), (id) => this.result(id));
+            return copy((await Promise.race([this.#handler(method)(context, ...given), late])) ?? null);
         } finally {
             clearTimeout(timer);
         }
@@ -191,7 +239,10 @@ class InProcess {
 
     /** A plain call: nothing of it is kept. */
     async #direct(method, given) {
-        const context = new Context({ notify: async () => {} }, 0, method, {});
+        const request = async () => {
+            throw named('BAD_PARAMS: only an attempt of a task can submit with its end');
+        };
+        const context = new Context({ notify: async () => {}, request }, 0, method, {});
         try {
             return await this.#handler(method)(context, ...given);
         } catch (error) {
@@ -247,8 +298,7 @@ class InProcess {
             actor.messages--;
             done();
         }
-        for (const [to, ...message] of changes?.tell ?? []) await this.message(to, ...message);
-        for (const order of changes?.task ?? []) await this.submit(...order);
+        await this.#sent(changes ?? {});
         return result;
     }
 

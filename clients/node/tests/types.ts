@@ -1,5 +1,5 @@
 // What tsc makes of the types: this file is compiled, and never run.
-import { Actor, App, Client, Task } from 'ergon-client';
+import { Actor, App, Client, RESULT, Task } from 'ergon-client';
 import { immediate, server } from 'ergon-client/testing';
 
 interface Receipt {
@@ -20,6 +20,9 @@ async function main(): Promise<void> {
     const client: Client = app.client;
     const charge = app.task('charge', policy, async (context, customer: string, cents: number): Promise<Receipt> => {
         await context.progress(1, 2);
+        await context.submit(double.order(1), ['double', [2], { delay: '5s' }]);
+        await context.submit('double', [2], { delay: '5s' });
+        await context.save({ done: context.checkpoint?.done ?? 0 });
         return { id: customer, cents };
     });
     const { double, plain } = app.tasks({ double: (_, number: number) => 2 * number, plain: async () => 'text' });
@@ -41,6 +44,10 @@ async function main(): Promise<void> {
     double.order('two');
     await client.submitMany([double.order(1), charge.with({ delay: 5 }).order('ann', 2)]);
     await done.wait();
+    const later: Task<number> = await double.submit((await double.submit(1)).output);
+    await app.chain(double.order(1), charge.order('ann', RESULT));
+    // @ts-expect-error: its result is of another type
+    await charge.submit(later.output, 5);
     const cart = app.actor('cart', Cart);
     const price: number = await cart(42).call('add', ['fig', 5]);
     // @ts-expect-error: a parameter of another type

@@ -1,7 +1,7 @@
 // The `check` of a task: its parameters are checked, and perhaps converted, before the handler is called.
 'use strict';
 
-const { ErgonError } = require('./errors');
+const { ErgonError } = require('../lib/errors');
 
 const isPlain = (value) => typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 // A constructor stands for its values: [what they are, the test of a value].

@@ -1,11 +1,13 @@
 // A registry: tasks, actors and crons with their policies, and the middleware round their submission and their handlers.
 'use strict';
 
-const { typesOf } = require('./actors');
 const { checkerOf } = require('./checks');
-const { Client, Task } = require('./client');
-const { ErgonError } = require('./errors');
-const { KINDS, told } = require('./options');
+const { typesOf } = require('../lib/actors');
+const { Client, Task } = require('../lib/client');
+const { ErgonError } = require('../lib/errors');
+const { KINDS, told } = require('../lib/options');
+const { RESULT, replaced } = require('../lib/results');
+const { Context } = require('../lib/serving');
 
 const MANY = 1000; // orders of a request
 const AGAIN = 1000; // ms after which a cron is put again that could not be put
@@ -172,8 +174,10 @@ class App {
 
     async chain(...orders) {
         let last;
-        for (const [method, params, options = {}] of orders)
-            last = await this.#submitted(method, params, options, last && { after: [last].concat(options.after ?? []) });
+        for (const [method, params, options = {}] of orders) {
+            const given = last ? replaced(params, (one) => (one === RESULT ? last : one)) : params;
+            last = await this.#submitted(method, given, options, last && { after: [last].concat(options.after ?? []) });
+        }
         return last;
     }
 
@@ -182,11 +186,16 @@ class App {
     /** For the package: what work() takes. Handlers without middleware and check are those of the registry. */
     static partsOf(app) {
         const handlers = {};
-        const has = app.#middleware.some(({ handle }) => handle !== undefined);
+        const has = app.#middleware.length > 0;
+        const round = (job, run) => {
+            Context.round(job.context, (order, send) => app.#round('submit', send)(order));
+            return run(job);
+        };
         for (const [name, [handler, check]] of Object.entries(app.#handlers)) {
             const last = ({ context, params }) => handler(context, ...(check === null ? params : check(params)));
             const run = app.#round('handle', last);
-            handlers[name] = !has && check === null ? handler : (context, ...params) => run({ context, method: name, params });
+            const whole = (context, ...params) => round({ context, method: name, params }, run);
+            handlers[name] = !has && check === null ? handler : whole;
         }
         for (const [name, handler] of Object.entries(typesOf(app.#actors).handlers)) {
             const run = app.#round('handle', async (job) => {
@@ -196,7 +205,7 @@ class App {
             });
             handlers[name] = !has ? handler : async (context, ...params) => {
                 const job = { context, method: name, params, changes: null };
-                return [(await run(job)) ?? null, job.changes];
+                return [(await round(job, run)) ?? null, job.changes];
             };
         }
         return { handlers, actors: app.#actors, crons: [...app.#crons] };

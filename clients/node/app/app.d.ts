@@ -2,7 +2,7 @@
 
 import {
     Actor, ActorRef, CallOptions, Client, ClientOptions, Context, CronOptions, SubmitOwn, Task, TaskOptions, WorkOptions,
-} from './client';
+} from '../lib/client';
 
 /**
  * Of one parameter: String, Number, Boolean, Buffer, Date, Array, Object (a map); a function, which returns the value for the
@@ -87,7 +87,7 @@ export class App {
     /** Registers several, by their names, with the same policy. */
     tasks<H extends Record<string, TaskHandler<any[], any>>>(handlers: H): { [N in keyof H]: TaskOf<H[N]> };
     tasks<H extends Record<string, TaskHandler<any[], any>>>(policy: Policy, handlers: H): { [N in keyof H]: TaskOf<H[N]> };
-    /** Submits each to run after the one before it is done; the last one. */
+    /** Submits each to run after the one before it is done, whose result is RESULT among its parameters; the last one. */
     chain<R>(...orders: [...TaskOrder[], TaskOrder<R>]): Promise<Task<R>>;
     /** Registers a type of actors; the function gives the actor of a key. */
     actor<T extends Actor>(type: string, kind: { new (...told: any[]): T }): (key: string | number) => AppActor<T>;
