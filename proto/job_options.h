@@ -44,7 +44,8 @@ enum job_option_type {
     JOB_OPTION_RATE,     /* a map of key and max, and per, a duration of more than 0 */
     JOB_OPTION_IDS,      /* an id of a task, or a list of least to most */
     JOB_OPTION_TRACE,    /* a traceparent: proto/traceparent.h */
-    JOB_OPTION_STATE     /* a tracestate of least to most bytes, with such a trace */
+    JOB_OPTION_STATE,    /* a tracestate of least to most bytes, with such a trace */
+    JOB_OPTION_BATCH     /* the id of a batch */
 };
 
 #define JOB_EXPECTS_DURATION "a duration: milliseconds, or text such as \"250ms\", at most 213503d"
@@ -68,7 +69,9 @@ enum job_option_type {
       "a W3C traceparent: 00-TRACE-SPAN-FLAGS in lower-case hexadecimal, no id all zeroes", \
       0, "traceparent", "CONTEXT", "the trace that it belongs to; $TRACEPARENT") \
     X(tracestate, STATE, 1, TRACESTATE_MAX, "1 to 512 bytes of printable ASCII", \
-      0, "tracestate", "TEXT", "what others say of that trace; $TRACESTATE")
+      0, "tracestate", "TEXT", "what others say of that trace; $TRACESTATE") \
+    X(batch, BATCH, 0, 0, "the id of a batch, as batch.create answered it", \
+      0, "batch", "ID", "the batch that it is a member of")
 
 #define JOB_OPTIONS_EACH(X) \
     X(durable, LEVEL, 0, 0, "\"none\", \"async\", \"fsync\" or \"replicated\"", \

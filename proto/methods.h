@@ -26,7 +26,8 @@
 #define METHOD_OPTION(name, ...) #name " "
 #define METHOD_OPTIONS           "{ " JOB_OPTIONS(METHOD_OPTION) "}"
 
-#define METHOD_FILTER "{state, method, tenant, key, actor, older, newer, all: bool, dry_run: bool}"
+#define METHOD_FILTER                                                                              \
+    "{state, method, tenant, key, actor, batch, older, newer, all: bool, dry_run: bool}"
 
 /* clang-format off */
 #define ERGON_METHODS(X) \
@@ -88,7 +89,7 @@
     X(task_run_now, "task.run_now", GUARDED, STEERS, COUNTED, ID, \
       "[id: str]", "let a task that waits for a time wait for it no more") \
     X(task_list, "task.list", GUARDED, USES, COUNTED, OWN, \
-      "[{state, method, tenant, key, actor, older, newer, contains: str, params_text: bool, " \
+      "[{state, method, tenant, key, actor, batch, older, newer, contains: str, params_text: bool, " \
       "limit, cursor}]", \
       "tasks, newest first") \
     X(task_events, "task.events", GUARDED, USES, COUNTED, OWN, \
@@ -184,6 +185,21 @@
       "[actor: str, name: str, {tenant: str}]", "forget a reminder of an actor") \
     X(actor_types, "actor.types", GUARDED, USES, COUNTED, BARE, \
       "[]", "the types of actors, and their figures") \
+    X(batch_create, "batch.create", GUARDED, USES, COUNTED, OWN, \
+      "[{on_success, on_failure, on_end: [method, [params], {options}], parent: id, durable, " \
+      "keep: duration, tenant}]", \
+      "make a batch: tasks that belong together, and what follows their end") \
+    X(batch_add, "batch.add", OPEN, SUBMITS, COUNTED, OWN, \
+      "[id: str, [[method: str, [params], " METHOD_OPTIONS "], ...], " METHOD_OPTIONS "]", \
+      "leave tasks that are members of a batch") \
+    X(batch_close, "batch.close", GUARDED, USES, COUNTED, OWN, \
+      "[id: str]", "a batch ends with its last member") \
+    X(batch_get, "batch.get", GUARDED, USES, COUNTED, OWN, \
+      "[id: str, {wait: duration}]", "state and counts of a batch; waits for its end") \
+    X(batch_list, "batch.list", GUARDED, USES, COUNTED, OWN, \
+      "[{state, tenant, limit, cursor}]", "batches, newest first") \
+    X(batch_cancel, "batch.cancel", GUARDED, STEERS, COUNTED, OWN, \
+      "[id: str]", "cancel a batch, and all its members that are open") \
     X(cluster_status, "cluster.status", GUARDED, USES, COUNTED, OWN, \
       "[]", "the nodes, who owns the tasks, and what is wrong") \
     X(cluster_drain, "cluster.drain", GUARDED, RULES, COUNTED, OWN, \

@@ -290,7 +290,8 @@ static struct store_offline offline_of(const char *path)
                                   .semaphore_fault = row_check_semaphore,
                                   .hold_fault = row_check_hold,
                                   .actor_fault = row_check_actor,
-                                  .actor_type_fault = row_check_actor_type};
+                                  .actor_type_fault = row_check_actor_type,
+                                  .batch_fault = row_check_batch};
 }
 
 static int administer_run(const struct config *config)

@@ -6,6 +6,7 @@
 
 #include "proto/reader.h"
 #include "sim/actors.h"
+#include "sim/batches.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/crons.h"
@@ -653,6 +654,12 @@ const struct sim_deed_row sim_deeds[] = {
     {"sem.renew", NULL},
     {"sem.resume", NULL},
     {"sem.revoke", sim_revoke_sem},
+    {"batch.create", sim_create_batch},
+    {"batch.add", sim_add_to_batch},
+    {"batch.close", sim_close_batch},
+    {"batch.get", sim_get_batch},
+    {"batch.list", sim_list_batches},
+    {"batch.cancel", sim_cancel_batch},
     {"event.set", set_event},
     {"event.wait", wait_for_event},
     {"actor.call", sim_call_actor},

@@ -4,6 +4,7 @@
 
 #include "server/tasks/registry.h"
 #include "sim/attempts.h"
+#include "sim/batches.h"
 #include "sim/burst.h"
 #include "sim/chance.h"
 #include "sim/client.h"
@@ -204,6 +205,7 @@ static void start(void)
         end(SIM_KILL);
     sim_disk_spare();
     sim_crons_node_started();
+    sim_batches_node_started();
     sim_deeds_node_started();
 }
 
@@ -374,6 +376,7 @@ static void calm_down(void)
     if (!sim_burst_run(&burst, l))
         sim_finding("answers: a connection ended in calm");
     sim_crons_look(&burst, l);
+    sim_batches_calm(&burst, l);
     sim_net_leave(l);
 }
 
@@ -381,6 +384,7 @@ static void check_all(void)
 {
     struct sim_link *l = sim_node_connect();
     sim_check_cron(&burst, l);
+    sim_check_batches(&burst, l);
     if (may_stand_in)
         sim_check_stand_ins(&burst, l);
     sim_net_leave(l);

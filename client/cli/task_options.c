@@ -141,6 +141,8 @@ static json_t *value_of(const char *text, const struct job_option *option)
         return trace_parent(text);
     case JOB_OPTION_STATE:
         return trace_state(text);
+    case JOB_OPTION_BATCH:
+        return json_string(text);
     case JOB_OPTION_LIMIT:
         return limit(text);
     case JOB_OPTION_RATE:
@@ -162,6 +164,7 @@ static void refuse(const char *text, const struct job_option *option)
         [JOB_OPTION_RATE] = "KEY=MAX/TIME, as smtp=10/1m",
         [JOB_OPTION_TRACE] = "a traceparent, as 00-TRACE-SPAN-01 with 32 and 16 hexadecimal digits",
         [JOB_OPTION_STATE] = "1 to 512 characters of ASCII",
+        [JOB_OPTION_BATCH] = "the id of a batch",
         [JOB_OPTION_IDS] = "an id, or several with commas between them",
     };
     char most[24] = "";

@@ -141,6 +141,7 @@ static void rate(struct pairs *m, const struct ergon_task_options *o)
 #define MEMBER_IDS(name)      name
 #define MEMBER_TRACE(name)    name
 #define MEMBER_STATE(name)    name
+#define MEMBER_BATCH(name)    name
 #define X(name, type, ...)    offsetof(struct ergon_task_options, MEMBER_##type(name)),
 static const size_t PLACES[JOB_OPTION_COUNT] = {JOB_OPTIONS(X)};
 #undef X
@@ -159,6 +160,7 @@ static void pairs_option(struct pairs *m, const struct job_option *option, const
     case JOB_OPTION_LEVEL:
     case JOB_OPTION_TRACE:
     case JOB_OPTION_STATE:
+    case JOB_OPTION_BATCH:
         pairs_text(m, option->name, *(const char *const *)at);
         return;
     case JOB_OPTION_LIMIT:

@@ -60,6 +60,7 @@ struct ergon_task_options {
     const char *traceparent; /* the trace that it belongs to, as W3C Trace Context writes it */
     const char *tracestate;  /* what others say of that trace */
     const char *actor;       /* "type/key": it is a message to that actor */
+    const char *batch;       /* id: it is a member of that batch */
 };
 
 /* ERGON_TASK(.retries = 3): a pointer that is valid to the end of the block. C alone has it; who

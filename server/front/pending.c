@@ -44,6 +44,9 @@ static const uint8_t passings[METHOD_COUNT] = {
     [METHOD_actor_stop] = PASS_ONCE,        [METHOD_actor_wake] = PASS_ONCE,
     [METHOD_actor_drop] = PASS_ONCE,        [METHOD_actor_watch] = PASS_READ,
     [METHOD_actor_remind] = PASS_ONCE,      [METHOD_actor_forget] = PASS_ONCE,
+    [METHOD_batch_create] = PASS_ONCE,      [METHOD_batch_add] = PASS_ONCE,
+    [METHOD_batch_close] = PASS_ONCE,       [METHOD_batch_get] = PASS_READ,
+    [METHOD_batch_list] = PASS_READ,        [METHOD_batch_cancel] = PASS_ONCE,
 };
 
 enum passing passing_of(enum ergon_method method)
@@ -55,7 +58,8 @@ bool passing_is_poll(enum ergon_method method)
 {
     return method == METHOD_task_wait || method == METHOD_task_watch ||
            method == METHOD_task_events || method == METHOD_event_wait ||
-           method == METHOD_actor_watch || method == METHOD_sem_acquire;
+           method == METHOD_actor_watch || method == METHOD_batch_get ||
+           method == METHOD_sem_acquire;
 }
 
 /* The value behind this key of the map at the reader. */
@@ -116,10 +120,11 @@ static bool find_time(uint16_t method, struct span params, struct reader *r)
         uint8_t before; /* parameters before the options */
         const char *option;
     } times[] = {
-        {METHOD_task_wait, 1, "timeout"},    {METHOD_task_watch, 1, "timeout"},
-        {METHOD_task_events, 0, "timeout"},  {METHOD_event_wait, 1, "timeout"},
-        {METHOD_actor_watch, 1, "timeout"},  {METHOD_sem_acquire, 1, "wait"},
-        {METHOD_task_submit, 2, "deadline"}, {METHOD_task_call, 2, "deadline"},
+        {METHOD_task_wait, 1, "timeout"},   {METHOD_task_watch, 1, "timeout"},
+        {METHOD_task_events, 0, "timeout"}, {METHOD_event_wait, 1, "timeout"},
+        {METHOD_actor_watch, 1, "timeout"}, {METHOD_sem_acquire, 1, "wait"},
+        {METHOD_batch_get, 1, "wait"},      {METHOD_task_submit, 2, "deadline"},
+        {METHOD_task_call, 2, "deadline"},
     };
 
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)

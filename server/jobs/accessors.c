@@ -139,9 +139,14 @@ struct sync *jobs_sync(struct jobs *jobs)
     return &jobs->sync;
 }
 
-struct event_batches *jobs_batches(struct jobs *jobs)
+struct batches *jobs_batches(const struct jobs *jobs)
 {
-    return &jobs->batches;
+    return jobs->batches;
+}
+
+struct event_batches *jobs_event_batches(struct jobs *jobs)
+{
+    return &jobs->event_batches;
 }
 
 struct turns *jobs_sweeps(struct jobs *jobs)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct activator;
+struct batches;
 struct job_table;
 struct jobs;
 struct jobs_options;
@@ -31,6 +32,7 @@ struct activator *jobs_activator(const struct jobs *jobs);
 const struct jobs_options *jobs_options(const struct jobs *jobs);
 
 struct ownership *jobs_ownership(const struct jobs *jobs);
+struct batches *jobs_batches(const struct jobs *jobs);
 
 /* The jobs that the table belongs to. */
 struct jobs *jobs_of(struct job_table *table);

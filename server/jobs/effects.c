@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/tracepoint.h"
+#include "server/jobs/batches/members.h"
 #include "server/jobs/feed/feed_readers.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/retention.h"
@@ -54,6 +55,8 @@ static void ended(struct jobs *jobs, struct job *job)
     waiters_job_ended(jobs, job);
     if (job->is_message)
         jobs->sched.messages.ended(jobs->sched.messages.arg, job);
+    if (job->in_batch)
+        members_ended(jobs, job);
     dependencies_ended(&jobs->sched, job);
     result_refs_let_go(&jobs->sched, job);
     retention_add(&jobs->sched, job);
@@ -62,6 +65,8 @@ static void ended(struct jobs *jobs, struct job *job)
 static void gone(struct jobs *jobs, struct job *job)
 {
     assert(!job->list && !job->attempt_task && job->orphans == 0);
+    if (job->in_batch)
+        members_goes(jobs, job);
     journal_remove(jobs, job);
     scheduler_forget(&jobs->sched, job);
     job_free(&jobs->table, job);

@@ -389,7 +389,7 @@ void jobs_free(struct jobs *jobs)
     ao_fini(&jobs->journal.retry);
     new_limits_fini(jobs);
     scheduler_fini(&jobs->sched);
-    event_batches_fini(&jobs->batches);
+    event_batches_fini(&jobs->event_batches);
     board_free(jobs->sched.board);
     table_fini(&jobs->table);
     codec_fini(jobs);

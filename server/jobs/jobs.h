@@ -140,6 +140,7 @@ struct jobs_info {
     uint64_t submitted, starts, retries, fenced;
     uint64_t semaphores, held, waiting; /* held, waiting: by and for clients */
     uint64_t events;                    /* that clients have named */
+    uint64_t batches;
     struct jobs_actors actors;
     uint64_t feed_events, feed_bytes; /* of the feed: since the start; that it takes */
     bool has_store;                   /* the rest is of the store */

@@ -5,9 +5,9 @@
  *     sched/    what is run next, and what holds a job back
  *     life/     submitted, started, returned, timed out, kept for a time, forgotten
  *     persist/  jobs as rows: to the store and back
- *     cron/, semaphores/, events/, feed/
+ *     cron/, semaphores/, events/, batches/, feed/
  *               the subsystems (subsystem.h): jobs by calendar, semaphores and events that clients
- *               share by name, what happened to all jobs
+ *               share by name, tasks that belong together, what happened to all jobs
  *     effects   what follows from what has happened, in one stated order
  *     operations/, verbs/
  *               requests of the loops, the clients that wait for jobs; what each method does
@@ -60,12 +60,12 @@ struct jobs {
     struct ao clock_watch; /* see clock.h */
     struct journal journal;
     struct jobs_channel *channels;
-    struct turns turns;           /* operations that came, and what follows them */
-    struct waiters_due due;       /* operations that are to be answered */
-    struct waiters_pass pass;     /* through the waiters of a job */
-    struct waiters_due postponed; /* operations that were put aside: channel.h */
-    struct event_batches batches; /* of watchers that are pushed to */
-    uint32_t work;                /* of this step, see jobs_worked() */
+    struct turns turns;                 /* operations that came, and what follows them */
+    struct waiters_due due;             /* operations that are to be answered */
+    struct waiters_pass pass;           /* through the waiters of a job */
+    struct waiters_due postponed;       /* operations that were put aside: channel.h */
+    struct event_batches event_batches; /* of watchers that are pushed to */
+    uint32_t work;                      /* of this step, see jobs_worked() */
 /* The states of the subsystems. */
 #define X(name) struct name *name;
     JOBS_SUBSYSTEMS(X)

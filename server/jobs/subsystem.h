@@ -18,7 +18,7 @@ struct store_table;
 
 /* All of them, in the order in which they take their turns: `struct NAME`, `jobs->NAME`,
  * `subsystem_NAME`. */
-#define JOBS_SUBSYSTEMS(X) X(crons) X(semaphores) X(events) X(actors) X(feed_readers)
+#define JOBS_SUBSYSTEMS(X) X(crons) X(semaphores) X(events) X(actors) X(batches) X(feed_readers)
 
 /* Rows of the store that belong to one room. */
 struct subsystem_rows {

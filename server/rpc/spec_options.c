@@ -58,6 +58,12 @@ bool option_tracestate(struct reader *r, void *out)
     return read_text(r, state) && tracestate_valid(*state);
 }
 
+bool option_batch(struct reader *r, void *out)
+{
+    struct span text;
+    return read_text(r, &text) && id_batch_parse(text, out);
+}
+
 bool option_priority(struct reader *r, void *out)
 {
     uint64_t v;
@@ -196,6 +202,8 @@ static bool read_option(struct reader *r, void *arg)
         return option_traceparent(r, value);
     case JOB_OPTION_STATE:
         return option_tracestate(r, value);
+    case JOB_OPTION_BATCH:
+        return option_batch(r, value);
     case JOB_OPTION_IDS:
         return read_ids(r, reading->ids, value,
                         reading->option == JOB_OPTION_after ? &reading->spec->after_count
@@ -297,11 +305,11 @@ bool spec_read_cron_options(struct reader *r, struct cron_spec *spec, char *erro
     if (task->actor.len > 0 && !(task->said & 1u << JOB_OPTION_durable))
         spec->task.durable = DURABLE_NONE; /* actors are kept in memory */
     if (task->delay == 0 && task->at == 0 && task->key.len == 0 && task->tracestate.len == 0 &&
-        !trace_context_is(&task->traceparent))
+        !trace_context_is(&task->traceparent) && task->batch == 0)
         return true;
     snprintf(error, size,
              "the tasks of a cron cannot have the options delay, at, key, after, after_any, "
-             "traceparent and tracestate");
+             "traceparent, tracestate and batch");
     return false;
 }
 

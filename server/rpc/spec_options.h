@@ -44,5 +44,6 @@ bool option_moment(struct reader *r, void *out);         /* uint64_t, Unix ns */
 bool option_traceparent(struct reader *r, void *out);    /* struct trace_context */
 bool option_tracestate(struct reader *r, void *out);     /* struct span */
 bool option_priority(struct reader *r, void *out);       /* uint8_t */
+bool option_batch(struct reader *r, void *out);          /* uint64_t */
 
 #endif

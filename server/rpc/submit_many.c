@@ -6,8 +6,11 @@
 #include "server/rpc/read_spec.h"
 #include "server/rpc/trail.h"
 
-static const char usage[] =
-    "task.submit_many takes [[[method, [params], {options}], ...], {options of all}]";
+static const char many_usage[] =
+    "task.submit_many takes [[[method, [params], {options}], ...], {options of "
+    "all}]",
+                  add_usage[] = "batch.add takes [id, [[method, [params], {options}], ...], "
+                                "{options of all}]; an id is the text that batch.create answered";
 
 enum {
     JOBS_MAX = 16384, /* of a request */
@@ -25,6 +28,8 @@ struct reading {
     uint32_t next;                /* spec to be read */
     const struct rpc_method *own; /* between two parts: the request's method, */
     struct act *act;              /* and its act; NULL: it is none so far */
+    uint64_t batch;               /* of batch.add: whose members they are; else 0 */
+    const char *usage;
 };
 
 enum progress { READ_ALL, READ_SOME, REFUSED };
@@ -39,13 +44,28 @@ static uint32_t count_specs(struct rpc_request *rq)
     return count >= 1 && count <= 2 && read_array(&r, &specs) ? specs : 0;
 }
 
-static bool read_item(struct job_request *jr, struct job_spec *spec)
+/* The same of those behind the id of a batch. */
+static uint32_t count_members(struct rpc_request *rq, uint64_t *batch)
 {
+    struct reader r;
+    uint32_t count, specs;
+
+    read_params(rq->params, &r, &count);
+    return count >= 2 && count <= 3 && option_batch(&r, batch) && read_array(&r, &specs) ? specs
+                                                                                         : 0;
+}
+
+static bool read_item(struct reading *g, struct job_spec *spec)
+{
+    struct job_request *jr = &g->jr;
     uint32_t parts = 1;
 
     if (read_array(&jr->r, &parts) && parts == 0)
-        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", usage);
-    return spec_read(jr, spec, parts, usage);
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", g->usage);
+    if (!spec_read(jr, spec, parts, g->usage))
+        return false;
+    return g->batch == 0 || spec->batch == g->batch ||
+           spec_refuse(jr, ERGON_E_BAD_PARAMS, "its option batch names another batch");
 }
 
 /* The common options follow the array of specs, and each spec starts from them. */
@@ -73,7 +93,7 @@ static enum progress read_part(struct reading *g)
         struct job_spec *spec = &s->specs[g->next++];
         *spec = g->common;
         jr->item = g->next;
-        if (!read_item(jr, spec))
+        if (!read_item(g, spec))
             return REFUSED;
         work += SPEC_WORK + (uint32_t)(jr->ids - ids);
     }
@@ -178,11 +198,25 @@ void submit_many_give_up(struct call *call)
 
 /* --- The request --- */
 
+/* Takes the id of the batch, which was read before. */
+static bool skip_batch(struct reading *g)
+{
+    struct span text;
+
+    if (g->batch == 0)
+        return true;
+    g->jr.count--;
+    return read_text(&g->jr.r, &text);
+}
+
 static void read_request(struct reading *g)
 {
     struct job_request *jr = &g->jr;
     uint32_t count;
-    bool good = read_common(jr, &g->common) && read_array(&jr->r, &count);
+    bool good = skip_batch(g) && read_common(jr, &g->common);
+    if (good && g->batch > 0)
+        g->common.batch = g->batch;
+    good = good && read_array(&jr->r, &count);
 
     switch (good ? read_part(g) : REFUSED) {
     case READ_ALL:
@@ -197,14 +231,11 @@ static void read_request(struct reading *g)
     }
 }
 
-/* task.submit_many [[[method, [params], {options}], ...], {options of all}] */
-void serve_task_submit_many(struct rpc_request *rq)
+static void serve(struct rpc_request *rq, struct reading *g, const struct operation_class *cls,
+                  uint32_t specs)
 {
-    uint32_t specs = count_specs(rq);
-    struct reading g = {.next = 0};
-
     if (specs == 0) {
-        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", usage);
+        rpc_refuse(rq, ERGON_E_BAD_PARAMS, "%s", g->usage);
         return;
     }
     if (specs > JOBS_MAX) {
@@ -218,8 +249,25 @@ void serve_task_submit_many(struct rpc_request *rq)
                    ELEMENTS_MAX);
         return;
     }
-    if (!job_request_begin(&g.jr, rq, &operation_task_submit_many, specs))
+    if (!job_request_begin(&g->jr, rq, cls, specs))
         return;
     conn_worked(rq->conn, specs); /* of which most is to come: all of it was walked through */
-    read_request(&g);
+    read_request(g);
+}
+
+/* task.submit_many [[[method, [params], {options}], ...], {options of all}] */
+void serve_task_submit_many(struct rpc_request *rq)
+{
+    struct reading g = {.usage = many_usage};
+
+    serve(rq, &g, &operation_task_submit_many, count_specs(rq));
+}
+
+/* batch.add [id, [[method, [params], {options}], ...], {options of all}] */
+void serve_batch_add(struct rpc_request *rq)
+{
+    struct reading g = {.usage = add_usage};
+    uint32_t specs = count_members(rq, &g.batch);
+
+    serve(rq, &g, &operation_batch_add, specs);
 }

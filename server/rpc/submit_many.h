@@ -1,4 +1,4 @@
-/* task.submit_many: a list of jobs in one request, which is refused as a whole.
+/* task.submit_many, batch.add: a list of jobs in one request, which is refused as a whole.
  *
  * A long list is read in parts, one in each step of its connection, so that no step is long.
  * Meanwhile the request is a call of the connection, and its operation is the loop's.  When the

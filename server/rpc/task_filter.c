@@ -44,6 +44,7 @@ bool task_filter_read(struct job_request *jr, struct task_filter *filter, const 
         {"tenant", option_name, &filter->tenant, JOB_EXPECTS_NAME},
         {"key", option_name, &filter->key, JOB_EXPECTS_NAME},
         {"actor", option_name, &filter->actor, JOB_EXPECTS_NAME},
+        {"batch", option_batch, &filter->batch, "the id of a batch"},
         {"older", option_duration, &filter->older, JOB_EXPECTS_DURATION},
         {"newer", read_newer, &filter->newer, JOB_EXPECTS_DURATION},
     };
@@ -66,7 +67,7 @@ static bool is_map(const struct rpc_request *rq)
 static bool means_something(const struct task_filter *f)
 {
     return f->state >= 0 || f->method.len > 0 || f->tenant.len > 0 || f->key.len > 0 ||
-           f->actor.len > 0 || f->older > 0 || f->newer > 0;
+           f->actor.len > 0 || f->batch > 0 || f->older > 0 || f->newer > 0;
 }
 
 /* A client that wants all of them must say so: an empty filter may be a mistake. */

@@ -7,7 +7,7 @@
 
 #include "server/rpc/read_spec.h"
 
-enum { TASK_FILTER_OPTIONS = 7 };
+enum { TASK_FILTER_OPTIONS = 8 };
 
 /* Reads the map of options at jr->r into the filter; `own`: further options, at most four.  The
  * names point into the operation's memory.  False: the request was answered BAD_PARAMS. */

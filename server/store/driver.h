@@ -14,7 +14,7 @@
 #include "server/store/rows.h"
 #include "server/store/store.h"
 
-enum { STORE_DRIVER_VERSION = 4 };
+enum { STORE_DRIVER_VERSION = 5 };
 #define STORE_DRIVER_SYMBOL "ergon_store_driver" /* a struct store_driver, of a shared object */
 
 struct store_fault {
@@ -56,6 +56,7 @@ struct store_state {
     uint64_t unfolded;      /* as of store_info() */
     uint64_t lag;           /* ns that the synchronous standby is behind; 0: none, or not known */
     bool keeps_actors;      /* else the writer refuses what store.h says needs it */
+    bool keeps_batches;     /* else none may be put, nor a task that is a member of one */
 };
 
 struct store_driver {

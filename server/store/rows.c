@@ -32,8 +32,9 @@
         {"created_at", TASK(U64, created)}, {"params", TASK(BLOB, params)},                        \
         {"actor", TASK(TEXT, actor), .since = 12, .about = "of a message: TYPE/KEY"},              \
         {"reminder", TASK(TEXT, reminder), .since = 13, .about = "its name, within the actor"},    \
+        {"every_ns", TASK(U64, every), .since = 13, .about = "of a reminder that comes again"},    \
     {                                                                                              \
-        "every_ns", TASK(U64, every), .since = 13, .about = "of a reminder that comes again"       \
+        "batch", TASK(U64, batch), .since = 14, .about = "of which it is a member: an id"          \
     }
 static const struct store_column submission_columns[] = {SUBMISSION};
 const struct store_table row_submissions = {
@@ -266,7 +267,39 @@ const struct store_table store_actor_types = {.table = "actor_types",
                                               .clustered = true,
                                               .of_actors = true};
 
+#define BATCH(kind, f) FIELD(store_batch_row, kind, f), .since = 14
+static const struct store_column batch_columns[] = {
+    {"id", BATCH(U64, id), .key = KEY_PART},
+    {"tenant", BATCH(TEXT, tenant)},
+    {"parent", BATCH(U64, parent), .about = "the batch of which it is a member"},
+    {"durable", BATCH(NAME, durable), .names = NAMES_DURABLE, .required = true},
+    {"closed", BATCH(U8, closed), .about = "1: it ends with its last member"},
+    {"cancel_asked", BATCH(U8, cancel_asked), .about = "1: its members are cancelled"},
+    {"created_at", BATCH(U64, created)},
+    {"ended_at", BATCH(U64, ended_at)},
+    {"keep_ns", BATCH(U64, keep), .about = "after its end"},
+    {"done", BATCH(U64, done),
+     .about = "this and the next four: of members whose rows are gone; if it has ended, of all"},
+    {"failed", BATCH(U64, failed)},
+    {"cancelled", BATCH(U64, cancelled)},
+    {"expired", BATCH(U64, expired)},
+    {"dead", BATCH(U64, dead)},
+    {"success_task", BATCH(U64, success_task), .about = "what was submitted of on_success: an id"},
+    {"failure_task", BATCH(U64, failure_task)},
+    {"end_task", BATCH(U64, end_task)},
+    {"on_success", BATCH(BLOB, on_success), .about = "method, parameters and options"},
+    {"on_failure", BATCH(BLOB, on_failure)},
+    {"on_end", BATCH(BLOB, on_end)},
+};
+const struct store_table store_batches = {.table = "batches",
+                                          .order = "id",
+                                          COLUMNS(batch_columns),
+                                          .one = "batch",
+                                          .named = offsetof(struct store_batch_row, tenant),
+                                          .durable = offsetof(struct store_batch_row, durable)};
+
 _Static_assert(sizeof(struct store_cron) <= STORE_ROW_MAX &&
+                   sizeof(struct store_batch_row) <= STORE_ROW_MAX &&
                    sizeof(struct store_hold) <= STORE_ROW_MAX &&
                    sizeof(struct store_rate) <= STORE_ROW_MAX &&
                    sizeof(struct store_semaphore) <= STORE_ROW_MAX &&
@@ -307,7 +340,7 @@ const struct store_table row_counters = {
 const struct store_table *const row_tables[ROW_TABLES] = {
     &row_submissions, &row_options,       &row_lives,        &row_events,  &store_crons,
     &store_queues,    &store_rates,       &store_semaphores, &store_holds, &store_actors,
-    &row_turns,       &store_actor_types, &row_counters};
+    &row_turns,       &store_actor_types, &store_batches,    &row_counters};
 const struct store_table *const row_database_tables[ROW_DATABASE_TABLES] = {
     &row_database_submissions,
     &row_options,
@@ -320,6 +353,7 @@ const struct store_table *const row_database_tables[ROW_DATABASE_TABLES] = {
     &store_holds,
     &store_actors,
     &store_actor_types,
+    &store_batches,
     &row_counters};
 
 /* By enum job_durable.  Nodes of the version before cannot load a new name here, or of a state: it

@@ -27,7 +27,7 @@ extern const struct store_table row_turns;     /* of SQLite */
 
 /* All tables of a file, and of a database, in the order in which they are made.  The counters are
  * the last. */
-enum { ROW_TABLES = 13, ROW_DATABASE_TABLES = 12 };
+enum { ROW_TABLES = 14, ROW_DATABASE_TABLES = 13 };
 extern const struct store_table *const row_tables[ROW_TABLES];
 extern const struct store_table *const row_database_tables[ROW_DATABASE_TABLES];
 

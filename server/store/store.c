@@ -9,8 +9,8 @@
 #include "server/store/store_parts.h"
 
 static const struct store_table *const tables[] = {
-    &store_queues,      &store_rates,       &store_semaphores, &store_holds,      &store_crons,
-    &store_cron_states, &store_node_boards, &store_actors,     &store_actor_types};
+    &store_queues,      &store_rates,       &store_semaphores, &store_holds,       &store_crons,
+    &store_cron_states, &store_node_boards, &store_actors,     &store_actor_types, &store_batches};
 
 static int fail(const struct store_fault *fault, char *error, size_t size)
 {
@@ -130,6 +130,11 @@ enum store_level store_level(const struct store *s)
 bool store_keeps_actors(const struct store *s)
 {
     return counter_read(&s->counters.actors) != 0;
+}
+
+bool store_keeps_batches(const struct store *s)
+{
+    return counter_read(&s->counters.batches) != 0;
 }
 
 bool store_loads_in_chunks(const struct store *s)

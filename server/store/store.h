@@ -72,6 +72,7 @@ struct store_task {
     struct span reminder; /* its name, within the actor; empty: it is none */
     uint64_t every;       /* of a reminder: ns; 0: it comes once */
     uint64_t created;     /* Unix ns, as all that ends in _at */
+    uint64_t batch;       /* id of the batch that it is a member of; 0: of none */
     uint8_t durable;
     /* --- Options: only if it is said that it has them; else they are neither written nor read. */
     bool has_options;
@@ -182,6 +183,22 @@ struct store_cron {
     uint8_t durable;    /* enum job_durable, of its tasks, as `options` say it; no column */
 };
 
+/* A batch of tasks; `calls`: raw, [method, parameters, options]. */
+enum { STORE_BATCH_ENDS = 5 };
+struct store_batch_row {
+    uint64_t id;
+    uint64_t parent; /* id; 0: none */
+    struct span tenant;
+    struct span on_success, on_failure, on_end; /* raw: [method, parameters, options]; or empty */
+    uint64_t success_task, failure_task, end_task; /* ids of what was submitted of these; or 0 */
+    uint64_t created, ended_at;
+    uint64_t keep; /* ns */
+    /* Of members whose rows are gone; of one that has ended, of all. */
+    uint64_t done, failed, cancelled, expired, dead;
+    uint8_t durable;
+    uint8_t closed, cancel_asked; /* 1 or 0 */
+};
+
 /* Of a cluster: a node, and the epoch of its last board whose crashes were counted. */
 struct store_node_board {
     struct span node;
@@ -268,6 +285,7 @@ struct store_table {
 extern const struct store_table store_queues, store_rates, store_crons, store_semaphores,
     store_holds;
 extern const struct store_table store_cron_states; /* what changes of a cron */
+extern const struct store_table store_batches;
 extern const struct store_table store_node_boards; /* of the nodes that joined */
 extern const struct store_table store_actors, store_actor_types;
 
@@ -405,6 +423,8 @@ const char *store_name(const struct store *s);
 /* True: groups, states of actors and messages to them can be pushed.  Any thread.  It may become
  * true of a database whose schema is older: once its upgrade is finished. */
 bool store_keeps_actors(const struct store *s);
+/* Likewise of batches and their members. */
+bool store_keeps_batches(const struct store *s);
 
 /* True: rows are read by STORE_LOAD after the start; store_load() and what reads marks before the
  * start answer nothing. */

@@ -54,7 +54,7 @@ struct store_counters {
     counter backup;        /* Unix ms of the last backup; 0: none */
     counter unfolded;
     counter lag;    /* ns */
-    counter actors; /* 1: it keeps them */
+    counter actors, batches; /* 1: it keeps them */
 };
 
 enum { BOARD_NAME = 64 /* bytes with the NUL, of a cluster and of a node */ };

@@ -65,6 +65,7 @@ void store_note_state(struct store *s)
     counter_set(&c->unfolded, s->state.unfolded);
     counter_set(&c->lag, s->state.lag);
     counter_set(&c->actors, s->state.keeps_actors);
+    counter_set(&c->batches, s->state.keeps_batches);
     counter_set(&c->level, s->state.level);
     if (s->state.error != STORE_OK)
         note_trouble(s);

@@ -672,7 +672,7 @@ static void *driver_open(const struct store_setup *setup, struct store_fault *fa
         .pg = s->pg, .node = s->node, .tables = setup->tables, .table_count = setup->table_count};
     s->back_off = BACK_OFF;
     s->state.room = UINT64_MAX;
-    s->state.keeps_actors = true;
+    s->state.keeps_actors = s->state.keeps_batches = true;
     s->must_settle = true;
     if (!come_back(s))
         lose(s, "no primary is reached");

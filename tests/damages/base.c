@@ -269,6 +269,15 @@ static void add_others(struct making *m)
                             .noted_at = UINT64_C(1790000000000000000),
                             .starts = span_of("\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\2", 16)};
     commit(m, op);
+    op = client_row(STORE_ROW_PUT, &store_batches);
+    *(struct store_batch_row *)op->row =
+        (struct store_batch_row){.id = 1,
+                                 .tenant = span_text("somebody"),
+                                 .on_end = params_of(0, 3),
+                                 .created = UINT64_C(1790000000000000000),
+                                 .durable = DURABLE_FSYNC,
+                                 .done = 7};
+    commit(m, op);
     op = client_row(STORE_ROW_PUT, &store_semaphores);
     *(struct store_semaphore *)op->row = (struct store_semaphore){
         .id = first_fence, .name = span_text("gpu"), .tenant = span_text("somebody"), .permits = 3};

@@ -94,6 +94,7 @@ static bool take_row(void *arg, const struct store_table *table, const void *row
                   : table == &store_semaphores  ? row_check_semaphore(row)
                   : table == &store_holds       ? row_check_hold(row)
                   : table == &store_actor_types ? row_check_actor_type(row)
+                  : table == &store_batches     ? row_check_batch(row)
                                                 : NULL;
     return !told->fault;
 }
@@ -108,9 +109,9 @@ static bool is_read(const char *path, struct told *told)
     char error[TEXT] = "";
     const struct store_options options = {
         .path = path, .states = job_state_names, .state_count = JOB_STATE_COUNT};
-    static const struct store_table *const tables[] = {&store_queues,     &store_rates,
-                                                       &store_semaphores, &store_holds,
-                                                       &store_crons,      &store_actor_types};
+    static const struct store_table *const tables[] = {
+        &store_queues, &store_rates,       &store_semaphores, &store_holds,
+        &store_crons,  &store_actor_types, &store_batches};
     const struct store_reader reader = {.arg = told,
                                         .counts = take_counts,
                                         .task = take_task,

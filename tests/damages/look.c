@@ -84,7 +84,8 @@ static struct store_offline offline(const char *path)
                                   .hold_fault = row_check_hold,
                                   .cron_fault = row_check_cron,
                                   .actor_fault = row_check_actor,
-                                  .actor_type_fault = row_check_actor_type};
+                                  .actor_type_fault = row_check_actor_type,
+                                  .batch_fault = row_check_batch};
 }
 
 enum store_offline_end look_check(const char *path)

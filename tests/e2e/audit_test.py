@@ -176,7 +176,8 @@ roles:
         options = {"delay": "1h", "durable": "none"}
         task = owner.call("task.submit", "echo", [1], options)["id"]
         owner.call("cron.put", name, "@yearly", "echo", [], {"durable": "none"})
-        return {"t": task, "c": name, "tenant": "bob" if owner is bob else None}
+        batch = owner.call("batch.create", {"durable": "none"})["id"]
+        return {"t": task, "c": name, "b": batch, "tenant": "bob" if owner is bob else None}
 
     def marked(self):
         """All acts until now; the last is the mark."""

@@ -95,6 +95,7 @@ def list_tasks(_):
 @asked("queue.list")
 @asked("queue.tenants")
 @asked("cron.list")
+@asked("batch.list")
 @asked("sem.list")
 @asked("server.info")
 @asked("actor.list")
@@ -106,6 +107,11 @@ def whole(_):
 @asked("actor.explain")
 def each_actor(world):
     return [[name] for name in world.actors]
+
+
+@asked("batch.get")
+def each_batch(world):
+    return [[batch] for batch in world.batches]
 
 
 @asked("queue.explain")
@@ -144,7 +150,7 @@ class World:
 
     def __init__(self):
         self.client, self.ids, self.queues, self.semaphores, self.holds, self.calls = None, [], set(), set(), [], 0
-        self.actors = set()
+        self.actors, self.batches = set(), []
 
     def call(self, method, *params):
         """Behind a change that nothing shows, and whose write takes SYNC_MS."""
@@ -225,6 +231,28 @@ def one_that_comes_after_others(w):
 def some_that_are_submitted_together(w):
     made = w.call("task.submit_many", [["echo", [i], {"priority": i}] for i in range(4)], {"delay": "2h", "coalesce": "report"})
     w.ids += [m["id"] for m in made if m["id"] not in w.ids]
+
+
+FOLLOWS = {call: ["echo", [call], {"delay": "2h"}] for call in ("on_success", "on_failure", "on_end")}
+
+
+@deed("batch.create", "batch.add")
+def a_batch_has_members(w):
+    w.batches.append(w.call("batch.create", {**FOLLOWS, "keep": "5h"})["id"])
+    w.ids += [m["id"] for m in w.call("batch.add", w.batches[0], [["echo", [i]] for i in range(3)], {"delay": "1h"})]
+
+
+@deed("batch.close")
+def a_batch_ends(w):
+    w.batches.append(w.call("batch.create", {**FOLLOWS, "parent": w.batches[0]})["id"])
+    w.call("batch.close", w.batches[1])
+    w.call("batch.get", w.batches[1], {"wait": "5s"})
+
+
+@deed("batch.cancel")
+def a_batch_is_cancelled(w):
+    w.call("batch.cancel", w.batches[0])
+    w.call("batch.get", w.batches[0], {"wait": "5s"})
 
 
 @deed("task.call")

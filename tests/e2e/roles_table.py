@@ -22,7 +22,7 @@ FOREIGN = "FOREIGN"  # on a worker of another principal
 ALWAYS = "RULES"
 
 # method: (access, parameters for a thing of `owner`, outcome of another's, whether it is an act).  `t`: the id of its task, `c`: the name of its
-# cron, `tenant`: its tenant.
+# cron, `b`: the id of its batch, `tenant`: its tenant.
 ROWS = {
     "server.hello": (OPEN, lambda o: [], NONE, NEVER),
     "server.auth": (OPEN, lambda o: ["no such token"], NONE, NEVER),
@@ -97,6 +97,12 @@ ROWS = {
     "actor.remind": (GUARDED, lambda o: ["counter/roles", "r", "add", [0], {"in": "1h", "tenant": o["tenant"]}], DENIED, NAMED),
     "actor.forget": (GUARDED, lambda o: ["counter/roles", "r", {"tenant": o["tenant"]}], HIDDEN, REACHING),
     "actor.types": (GUARDED, lambda o: [], NONE, NEVER),
+    "batch.create": (GUARDED, lambda o: [{"durable": "none", "tenant": o["tenant"]}], DENIED, NEVER),
+    "batch.add": (TARGET, lambda o: ["b0000000000001", [["echo"]], {"tenant": o["tenant"]}], DENIED, NAMED),
+    "batch.close": (GUARDED, lambda o: [o["b"]], HIDDEN, NEVER),
+    "batch.get": (GUARDED, lambda o: [o["b"]], HIDDEN, NEVER),
+    "batch.list": (GUARDED, lambda o: [{"tenant": o["tenant"]}], ABSENT, NEVER),
+    "batch.cancel": (GUARDED, lambda o: [o["b"]], HIDDEN, REACHING),
     "event.set": (GUARDED, lambda o: ["k-roles"], NONE, NEVER),
     "event.wait": (GUARDED, lambda o: ["k-roles", {"timeout": 0}], NONE, NEVER),
     "cron.pause": (GUARDED, lambda o: [o["c"], {"tenant": o["tenant"]}], HIDDEN, ALWAYS),

@@ -95,7 +95,8 @@ class Roles(unittest.TestCase):
         cron = "cron of " + name
         operator.call("cron.put", cron, "@yearly", "echo", [], {"durable": "none", "tenant": tenant})
         operator.call("actor.tell", "counter/roles", "add", [0], {"tenant": tenant})
-        return {"t": task, "c": cron, "tenant": tenant}
+        batch = operator.call("batch.create", {"durable": "none", "tenant": tenant})["id"]
+        return {"t": task, "c": cron, "b": batch, "tenant": tenant}
 
     def check_other(self, method, outcome, code, answer, other, what):
         if outcome in (table.HIDDEN, table.DENIED):
@@ -107,6 +108,7 @@ class Roles(unittest.TestCase):
             self.assertIsNone(code, what)
             self.assertNotIn(other["t"], str(answer), what)
             self.assertNotIn(other["c"], str(answer), what)
+            self.assertNotIn(other["b"], str(answer), what)
             self.assertTrue(method != "queue.tenants" or other["tenant"] not in [t["tenant"] for t in answer["tenants"]], what)
             self.assertTrue(outcome != table.SPARED or answer is False, what)
 

@@ -39,6 +39,8 @@ def fill(server):
         client.call("queue.pause", "hash")
         client.call("cron.put", "nightly", "0 3 * * *", "echo", ["x"], {"zone": "Europe/Berlin"})
         client.call("sem.create", "gate", 2)
+        batch = client.call("batch.create", {"on_end": ["echo", ["x"], {"delay": "1h"}]})["id"]
+        ids["member"] = client.call("task.submit", "echo", [], {"batch": batch, "delay": "1h"})["id"]
         client.call("sem.acquire", "gate", {"grace": "1h"})
     return ids
 

@@ -62,6 +62,7 @@ RULES = {
     "server/jobs/actors": ([*SUBSYSTEM, "server/jobs/actors/*", "server/jobs/life/*", "server/store/chunk.h", "server/tasks/*", "proto/job_options.h", "proto/pack.h", "proto/reader.h",
                             "server/jobs/operations/*"], []),
     "server/jobs/semaphores": ([*SUBSYSTEM, "server/jobs/semaphores/*"], []),
+    "server/jobs/batches": ([*SUBSYSTEM, "server/jobs/batches/*", "server/jobs/life/*", "server/jobs/operations/*", "proto/job_options.h", "proto/reader.h"], []),
     "server/jobs/events": ([*SUBSYSTEM, "server/jobs/events/*"], []),
     "server/jobs/feed": (["server/jobs/core/*", "server/jobs/feed/feed.h"], []),
     "server/net": (["server/net/*", "server/access/*", "server/accounts/*", "server/runtime/*", "proto/*", "ergon/*"], []),

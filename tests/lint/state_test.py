@@ -31,6 +31,7 @@ STATE = {
             "a_submission_that_waits": "id body more created params_len timeout retries priority durable deadline "
                                        "deadline_at",
             "a_submission_with_a_time": "due",
+            "a_batch_with_members": "in_batch",
             "an_end": "end ended state",
             "an_attempt_that_runs": "started attempt ran_by crashes history flags",
             "a_failure_that_is_tried_again": "failures",
@@ -69,6 +70,19 @@ STATE = {
             "one_at_its_rate": "starts",
         },
     },
+    "server/jobs/batches/batch.h": {
+        "batch": {
+            LINK: "by_id prev next jobs tenant children due next_due watchers timer by_unsaved",
+            CACHE: "bytes open child_open child_ended forgotten",
+            UNDER_WAY: "arrives held held_now leaving leaving_count leaving_room leaving_now under_way dirty riding waiting trouble",
+            FILE: "unsaved gone",
+            "a_batch_with_members": "parent calls created keep durable",
+            "a_batch_that_is_closed": "state",
+            "a_batch_that_has_ended": "ended_at sent",
+            "a_batch_with_a_member_that_failed": "ended",
+            "a_batch_that_is_cancelled": "cancelled",
+        },
+    },
     "server/jobs/semaphores/semaphore.h": {
         "semaphore": {
             LINK: "jobs line prev next first last",
@@ -104,7 +118,7 @@ STATE = {
         },
         "tenant": {
             LINK: "link fed shares share_room shown",
-            CACHE: "jobs crons semaphores holds limits rates open open_bytes actor_bytes kept weight",
+            CACHE: "jobs crons batches semaphores holds limits rates open open_bytes actor_bytes kept weight",
             FLEETING: "events",
             "a_submission_that_waits": "name",
         },
@@ -112,7 +126,7 @@ STATE = {
 }
 
 READS = ("task_get task_wait task_watch task_list task_events task_explain queue_list queue_explain queue_tenants event_wait sem_list "
-         "sem_explain")
+         "sem_explain batch_get batch_list")
 CRONS = "cron_put cron_list cron_delete cron_pause cron_resume cron_run"  # unit/jobs/crons_carried
 ACTORS = ("actor_call actor_tell actor_get actor_list actor_explain actor_start actor_stop actor_wake actor_drop "
           "actor_watch actor_remind actor_forget actor_types")  # they are in memory only

@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-METHOD = r"(?:server|cluster|connection|task|queue|cron|sem|event|worker)\.[a-z_]+"
+METHOD = r"(?:server|cluster|connection|task|queue|cron|sem|event|batch|worker)\.[a-z_]+"
 
 
 def of_protocol(text):

@@ -107,6 +107,7 @@ static bool submit_anew(struct memory_row *row, const struct store_task *t)
     now.actor = row->task.actor;
     now.reminder = row->task.reminder;
     now.every = row->task.every;
+    now.batch = row->task.batch;
     now.created = row->task.created;
     void *block = malloc(copy_fixed(&now, NULL) + 1);
     if (!block)
@@ -513,6 +514,39 @@ static bool keep_actor_type(struct memory_rows *m, const struct store_actor_type
     return true;
 }
 
+/* --- Batches --- */
+
+static void forget_batch(struct memory_rows *m, uint64_t id)
+{
+    for (uint32_t i = 0; i < m->batch_count; i++)
+        if (m->batches[i].batch.id == id) {
+            free(m->batches[i].block);
+            memmove(&m->batches[i], &m->batches[i + 1],
+                    (--m->batch_count - i) * sizeof *m->batches);
+            return;
+        }
+}
+
+/* In the order of their numbers, in which they are read back.  False without memory. */
+static bool keep_batch(struct memory_rows *m, const struct store_batch_row *row)
+{
+    struct memory_batch kept = {.batch = *row};
+    struct store_batch_row *b = &kept.batch;
+    struct span *spans[] = {&b->tenant, &b->on_success, &b->on_failure, &b->on_end};
+    void *batches = m->batches;
+    bool room = make_room(&batches, m->batch_count, &m->batch_room, sizeof *m->batches);
+    m->batches = batches;
+    kept.block = room ? malloc(copy_spans(spans, 4, NULL) + 1) : NULL;
+    if (!kept.block)
+        return false;
+    copy_spans(spans, 4, kept.block);
+    uint32_t at = m->batch_count++;
+    for (; at > 0 && m->batches[at - 1].batch.id > row->id; at--)
+        m->batches[at] = m->batches[at - 1];
+    m->batches[at] = kept;
+    return true;
+}
+
 void memory_rows_set_back(struct memory_rows *m, uint64_t by)
 {
     for (uint32_t i = 0; i < m->row_count; i++) {
@@ -542,6 +576,10 @@ static bool change_row(struct memory_rows *m, const struct store_table *table, c
     if (table == &store_actor_types) {
         forget_actor_type(m, ((const struct store_actor_type *)row)->type);
         return !put || keep_actor_type(m, row);
+    }
+    if (table == &store_batches) {
+        forget_batch(m, ((const struct store_batch_row *)row)->id);
+        return !put || keep_batch(m, row);
     }
     if (table == &store_queues)
         forget_queue(m, ((const struct store_queue *)row)->method);
@@ -630,6 +668,8 @@ static bool read_table(const struct memory_rows *m, const struct store_reader *r
         good = reader->row(reader->arg, table, &m->crons[i].cron);
     for (uint32_t i = 0; table == &store_actor_types && good && i < m->actor_type_count; i++)
         good = reader->row(reader->arg, table, &m->actor_types[i].type);
+    for (uint32_t i = 0; table == &store_batches && good && i < m->batch_count; i++)
+        good = reader->row(reader->arg, table, &m->batches[i].batch);
     for (unsigned i = 0; table == &store_node_boards && good && i < 4 + m->more_nodes; i++) {
         const uint8_t name = (uint8_t)('a' + i);
         good = reader->row(
@@ -676,6 +716,9 @@ void memory_rows_fini(struct memory_rows *m)
         free(m->actors[i].block);
     while (m->actor_type_count > 0)
         forget_actor_type(m, m->actor_types[0].type.type);
+    while (m->batch_count > 0)
+        forget_batch(m, m->batches[0].batch.id);
+    free(m->batches);
     free(m->actors);
     free(m->rows);
     free(m->events);

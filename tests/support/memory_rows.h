@@ -36,6 +36,11 @@ struct memory_actor_type {
     void *block;
 };
 
+struct memory_batch {
+    struct store_batch_row batch; /* likewise */
+    void *block;
+};
+
 enum { MEMORY_NODES = 72 };
 
 struct memory_rows {
@@ -60,6 +65,8 @@ struct memory_rows {
     uint32_t actor_count, actor_room;
     struct memory_actor_type actor_types[4];
     uint32_t actor_type_count;
+    struct memory_batch *batches; /* by id */
+    uint32_t batch_count, batch_room;
     uint64_t node_boards[MEMORY_NODES]; /* of the nodes "a", "b", ...; 0: none was counted */
     uint32_t more_nodes;                /* rows of such, beyond four */
 };

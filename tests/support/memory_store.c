@@ -67,9 +67,9 @@ static bool fill_event(void *arg, const struct store_event *event)
 
 static void fill_chunks(struct store *s)
 {
-    static const struct store_table *const tables[] = {&store_queues, &store_rates,
-                                                       &store_crons,  &store_semaphores,
-                                                       &store_holds,  &store_node_boards};
+    static const struct store_table *const tables[] = {
+        &store_queues, &store_rates,   &store_crons,      &store_semaphores,
+        &store_holds,  &store_batches, &store_node_boards};
     const struct store_reader reader = {.arg = s,
                                         .counts = fill_counts,
                                         .row = fill_row,
@@ -98,6 +98,11 @@ static void load(struct store *s, struct store_op *op)
 }
 
 bool store_keeps_actors(const struct store *s)
+{
+    return !s->lacks_actors;
+}
+
+bool store_keeps_batches(const struct store *s)
 {
     return !s->lacks_actors;
 }

@@ -95,6 +95,7 @@ const TASK = {
     afterAny: ['after_any', idsOf],
     traceparent: ['traceparent', same],
     tracestate: ['tracestate', same],
+    batch: ['batch', idOf],
 };
 const FILTER = { ...plain('state', 'method', 'tenant', 'key', 'actor'), older: ['older', wholeOf], newer: ['newer', wholeOf] };
 const KINDS = {

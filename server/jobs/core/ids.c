@@ -34,10 +34,10 @@ const char *id_calls_text(uint64_t id, uint32_t round, char buf[static ID_CALLS_
     return buf;
 }
 
-bool id_parse(struct span text, uint64_t *id)
+static bool parse(struct span text, uint8_t head, uint64_t *id)
 {
     uint64_t value = 0;
-    if (text.len != DIGITS + 1 || text.at[0] != 't')
+    if (text.len != DIGITS + 1 || text.at[0] != head)
         return false;
     for (int i = 1; i <= DIGITS; i++) {
         const char *digit = text.at[i] ? strchr(alphabet, text.at[i]) : NULL;
@@ -47,6 +47,23 @@ bool id_parse(struct span text, uint64_t *id)
     }
     *id = value;
     return value != 0;
+}
+
+bool id_parse(struct span text, uint64_t *id)
+{
+    return parse(text, 't', id);
+}
+
+const char *id_batch_text(uint64_t id, char buf[static ID_TEXT_SIZE])
+{
+    id_text(id, buf);
+    buf[0] = 'b';
+    return buf;
+}
+
+bool id_batch_parse(struct span text, uint64_t *id)
+{
+    return parse(text, 'b', id);
 }
 
 uint64_t stamp_next(uint64_t *last, uint64_t unix_ns)

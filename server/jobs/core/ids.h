@@ -22,6 +22,9 @@ const char *id_text(uint64_t id, char buf[static ID_TEXT_SIZE]);
 const char *id_calls_text(uint64_t id, uint32_t round, char buf[static ID_CALLS_SIZE]);
 /* False: the text is no id's, and `id` is as it was.  Each id has exactly one text. */
 bool id_parse(struct span text, uint64_t *id);
+/* The same of a batch, whose number is of the same space: as text it begins with 'b'. */
+const char *id_batch_text(uint64_t id, char buf[static ID_TEXT_SIZE]);
+bool id_batch_parse(struct span text, uint64_t *id);
 
 /* A stamp is a number above all before it: the microseconds since 2020, or the last one plus 1.
  * So the stamps of a later start are higher, too, unless the clock was set back.  It stays below

@@ -230,9 +230,10 @@ struct job {
     uint8_t row;     /* what the last write says of its state, see job_row_state(); JOB_NEW: none */
     uint8_t saved;   /* enum job_saved */
     uint8_t counted; /* what the file counts it as, with what is on its way; JOB_NEW: not yet */
-    uint8_t save_error; /* EFFECT_SAVED, EFFECT_CANCEL_SAVED: enum store_error, of that write */
-    uint8_t crashes;    /* of the server while it ran; at most 255 */
-    uint8_t looks : 5;  /* times that the attempt that is out was found not to have begun */
+    uint8_t save_error;   /* EFFECT_SAVED, EFFECT_CANCEL_SAVED: enum store_error, of that write */
+    uint8_t crashes;      /* of the server while it ran; at most 255 */
+    uint8_t looks : 4;    /* times that the attempt that is out was found not to have begun */
+    uint8_t in_batch : 1; /* it is a member of a batch: member.h */
     uint8_t is_followed : 1; /* an operation has joined that wants its history as it grows */
     uint8_t is_message : 1;  /* to an actor: struct message is behind it (message.h) */
     uint8_t is_held : 1;     /* its first row is one of a turn's group: journal_hold() */

@@ -47,6 +47,7 @@ struct job_spec {
     bool answers;     /* somebody waits for the result */
     bool calls;       /* likewise, and it ends with its last caller */
     bool inner;       /* a turn or its failure sends it: it is taken while the server stops, too */
+    uint64_t batch;   /* of which it is to be a member; 0: of none */
     uint32_t said;    /* options that were given: bits by enum job_option_id; of messages alone */
     struct trace_context traceparent; /* of the submitter, or none */
     struct span tracestate;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "server/jobs/core/history.h"
+#include "server/jobs/core/member.h"
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/core/walk.h"
@@ -154,7 +155,7 @@ void job_timer_retired(struct ao *timer)
 
 static bool takes_message(const struct job_spec *spec)
 {
-    return spec->message && spec->message->at && spec->reminder.len == 0;
+    return spec->message && spec->message->at && spec->reminder.len == 0 && spec->batch == 0;
 }
 
 /* All spans of the spec stay where they are. */
@@ -281,7 +282,8 @@ static void fill(struct job_table *table, struct job *job, const struct job_spec
 struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64_t id)
 {
     bool stays = takes_message(spec);
-    size_t names = spec->key.len + spec->coalesce.len + spec->reminder.len;
+    size_t names = spec->key.len + spec->coalesce.len + spec->reminder.len +
+                   (spec->batch > 0 ? sizeof spec->batch : 0);
     assert(spec->reminder.len == 0 || names == spec->reminder.len);
     struct job *job = make(table, stays ? 0 : spec->params.len + names, spec);
     if (!job)
@@ -295,6 +297,8 @@ struct job *job_new(struct job_table *table, const struct job_spec *spec, uint64
         copy_params(job, spec, names);
     else if (!take_message(job, spec))
         goto fail;
+    if (spec->batch > 0)
+        job_set_batch(job, spec->batch);
     job->queue = table_queue(table, spec->method);
     if (!job->queue || !(job->tenant = table_tenant(table, spec->tenant)))
         goto fail;

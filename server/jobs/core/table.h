@@ -82,6 +82,7 @@ struct tenant {
     uint32_t weight;       /* jobs in a turn; does not change while a job of it is queued */
     uint32_t jobs;         /* that name it; and rates, names of crons, semaphores, events */
     uint32_t crons;        /* names that it has given to crons */
+    uint32_t batches;      /* that it has */
     uint32_t semaphores;   /* that it has */
     uint32_t holds;        /* of these: held, or waited for */
     uint32_t limits;       /* names of these that are in use: sched/limits.h */

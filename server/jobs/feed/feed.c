@@ -40,9 +40,10 @@ enum { NOT_IN_THE_FEED = 1 << JOB_EVENT_PROGRESS | 1 << JOB_EVENT_PARTIAL };
 
 const char *feed_kind_name(unsigned kind)
 {
-    static const char *const own[] = {
-        "forgotten",    "queue_paused",  "queue_resumed", "queue_draining", "cron_paused",
-        "cron_resumed", "actor_started", "actor_stopped", "actor_dropped",  "actor_type_changed"};
+    static const char *const own[] = {"forgotten",          "queue_paused",  "queue_resumed",
+                                      "queue_draining",     "cron_paused",   "cron_resumed",
+                                      "actor_started",      "actor_stopped", "actor_dropped",
+                                      "actor_type_changed", "batch_ended"};
     return kind < JOB_EVENT_COUNT ? job_event_name((enum job_event)kind)
                                   : own[kind - JOB_EVENT_COUNT];
 }
@@ -271,6 +272,21 @@ void feed_add_actor(struct feed *feed, struct tenant *tenant, struct span name, 
     add_named(feed, tenant, feed->room > 0 ? extra_of(name, text) : NULL, kind, at);
 }
 
+void feed_add_batch(struct feed *feed, struct tenant *tenant, struct span id, struct span text,
+                    uint64_t at)
+{
+    add_named(feed, tenant, feed->room > 0 ? extra_of(id, text) : NULL, FEED_BATCH_ENDED, at);
+}
+
+static struct span *name_of(struct feed_event *event)
+{
+    if (feed_kind_is_of_cron(event->kind))
+        return &event->cron;
+    if (feed_kind_is_of_batch(event->kind))
+        return &event->batch;
+    return feed_kind_is_of_actor(event->kind) ? &event->actor : &event->key;
+}
+
 bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
 {
     if (seq >= feed->next)
@@ -288,9 +304,7 @@ bool feed_get(const struct feed *feed, uint64_t seq, struct feed_event *out)
         out->tenant = span_of(r->tenant->name, r->tenant->len);
     if (r->extra) {
         bool of_cron = feed_kind_is_of_cron(r->kind);
-        bool of_actor = feed_kind_is_of_actor(r->kind);
-        struct span *name = of_cron ? &out->cron : of_actor ? &out->actor : &out->key;
-        *name = span_of(r->extra->bytes, r->extra->key_len);
+        *name_of(out) = span_of(r->extra->bytes, r->extra->key_len);
         *(of_cron ? &out->method : &out->text) =
             span_of(r->extra->bytes + r->extra->key_len, r->extra->text_len);
     }

@@ -34,6 +34,7 @@ enum feed_kind {
     FEED_ACTOR_STOPPED,
     FEED_ACTOR_DROPPED,
     FEED_ACTOR_TYPE_CHANGED, /* of a type of actors */
+    FEED_BATCH_ENDED,        /* of a batch; the text says how */
     FEED_KIND_COUNT
 };
 _Static_assert(FEED_KIND_COUNT <= 32, "a set of kinds has a bit for each");
@@ -46,6 +47,10 @@ static inline bool feed_kind_is_of_actor(unsigned kind)
 {
     return kind >= FEED_ACTOR_STARTED && kind <= FEED_ACTOR_TYPE_CHANGED;
 }
+static inline bool feed_kind_is_of_batch(unsigned kind)
+{
+    return kind == FEED_BATCH_ENDED;
+}
 const char *feed_kind_name(unsigned kind);
 /* A set of kinds, one bit each: that of this name; that by which a job comes to this state.  0: no
  * kind of the feed has the name, no event tells of the state. */
@@ -56,9 +61,10 @@ uint32_t feed_kinds_of_state(struct span state);
 struct feed_event {
     uint64_t seq;
     uint64_t at;             /* Unix ns */
-    uint64_t id;             /* 0: of a queue, a cron or an actor */
+    uint64_t id;             /* 0: of a queue, a cron, an actor or a batch */
     struct span method;      /* of the job, or of the cron's; the queue's name; empty: none */
     struct span cron, actor; /* its name; empty: of none */
+    struct span batch;       /* its id as text; likewise */
     struct span tenant, key; /* empty: none */
     struct span text;        /* how it ended, or what the history says */
     uint32_t attempt;
@@ -98,6 +104,9 @@ void feed_add_cron(struct feed *feed, struct tenant *tenant, struct span name, s
 /* Of an actor, or of a type: then the tenant is NULL.  Nothing without memory. */
 void feed_add_actor(struct feed *feed, struct tenant *tenant, struct span name, struct span text,
                     unsigned kind, uint64_t at);
+/* Of a batch, with its id as text, and how it ended.  Nothing without memory. */
+void feed_add_batch(struct feed *feed, struct tenant *tenant, struct span id, struct span text,
+                    uint64_t at);
 /* A tenant is freed: its name (tenant->fed, or NULL) stays as long as events have it. */
 void feed_tenant_gone(struct feed *feed, struct feed_tenant *fed);
 

@@ -50,7 +50,7 @@ static bool may_know(const struct operation *op, const struct feed_event *event)
     if (feed_kind_is_of_actor(event->kind))
         return operation_may_object(
             op, &(struct rights_object){.tenant = event->tenant, .key = event->actor});
-    if (event->id == 0 && !feed_kind_is_of_cron(event->kind))
+    if (event->id == 0 && !feed_kind_is_of_cron(event->kind) && !feed_kind_is_of_batch(event->kind))
         return operation_may_queue(op, event->method);
     return operation_may_object(op, &(struct rights_object){.tenant = event->tenant,
                                                             .queue = event->method,
@@ -120,7 +120,8 @@ static void pack_event(struct jobs *jobs, const struct operation *op, struct pac
     char id[ID_TEXT_SIZE];
     bool waits = event->kind < JOB_EVENT_COUNT && event->reason < JOB_REASON_COUNT &&
                  job_event_is_wait((enum job_event)event->kind);
-    pack_map(p, 10u + (event->cron.len > 0) + (event->actor.len > 0) + has_traceback(event));
+    pack_map(p, 10u + (event->cron.len > 0) + (event->actor.len > 0) + (event->batch.len > 0) +
+                    has_traceback(event));
     pack_key_uint(p, "seq", event->seq);
     view_ms(p, "at", event->at);
     pack_key_str(p, "event", feed_kind_name(event->kind));
@@ -135,6 +136,8 @@ static void pack_event(struct jobs *jobs, const struct operation *op, struct pac
         pack_key_span(p, "cron", event->cron);
     if (event->actor.len > 0)
         pack_key_span(p, "actor", event->actor);
+    if (event->batch.len > 0)
+        pack_key_span(p, "batch", event->batch);
     if (has_traceback(event))
         pack_traceback(jobs, op, p, event, work);
 }

@@ -359,6 +359,8 @@ bool job_retry(struct scheduler *s, struct job *job)
     char text[JOB_TEXT_MAX];
     if (job_state_open((enum job_state)job->state) || job->state == JOB_DONE)
         return false;
+    if (job->in_batch)
+        s->members.reopened(s->members.arg, job);
     table_account(s->table, job)->ended[job->state]--;
     retention_remove(s->table, job);
     dependencies_finish(s, job);

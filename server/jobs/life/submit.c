@@ -259,6 +259,9 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
         wrong = result_refs_check(spec, text, size);
     if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);
+    if (wrong == ERGON_OK && spec->batch > 0)
+        wrong = jobs_scheduler(jobs)->members.admits(jobs_scheduler(jobs)->members.arg, spec, text,
+                                                     size);
     if (wrong != ERGON_OK)
         return wrong;
     const struct job_queue *q = table_queue_find(jobs_table(jobs), spec->method);
@@ -332,6 +335,8 @@ static enum ergon_error take_new(struct jobs *jobs, const struct job_spec *spec,
     table_enter(table, job);
     table_enter_keys(table, job, true);
     count_in(table, job, 1);
+    if (job->in_batch)
+        jobs_scheduler(jobs)->members.joined(jobs_scheduler(jobs)->members.arg, job);
     feed_add(&table->feed, job, JOB_EVENT_SUBMITTED, job->created, 0, (struct span){0});
     if (job->durable != DURABLE_NONE)
         job_mark(job, JOB_SUBMITTING);
@@ -367,6 +372,10 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
 static void undo(struct jobs *jobs, struct job *job, const char *code, const char *why)
 {
     struct job_table *table = jobs_table(jobs);
+    const struct member_hooks *members = &jobs_scheduler(jobs)->members;
+    if (job->in_batch)
+        members->taken_back(members->arg, job);
+    job->in_batch = 0;
     table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)

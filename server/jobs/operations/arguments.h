@@ -6,6 +6,7 @@
 #define ERGON_JOBS_ARGUMENTS_H
 
 #include "server/jobs/actors/watchers.h"
+#include "server/jobs/batches/batch.h"
 #include "server/jobs/core/walk.h"
 #include "server/jobs/cron/cron_spec.h"
 #include "server/jobs/events/named_events.h"
@@ -99,6 +100,7 @@ struct watch_arguments {
 struct task_filter {
     int state;                              /* enum job_state; -1 any */
     struct span method, tenant, key, actor; /* empty: any */
+    uint64_t batch;                         /* id; 0: any */
     ao_time older, newer;                   /* age at least, at most; 0: not given */
 };
 
@@ -198,6 +200,22 @@ struct actor_list_arguments {
     bool busiest; /* of those in memory the `max` with the most messages that wait, and these first
                    */
     struct actor_listing *listing; /* the jobs'; malloc'ed */
+};
+
+/* operation_batch_create, _close, _get, _cancel -> the batch; operation_batch_list -> {batches,
+ * next} */
+struct batch_arguments {
+    uint64_t id;
+    uint64_t parent;                     /* create: 0: none */
+    struct span tenant;                  /* create: whose; list: empty: any */
+    struct span calls[BATCH_CALL_COUNT]; /* create: raw [method, params, options]; empty: none */
+    ao_time keep;                        /* create */
+    ao_time wait;                        /* get: of the long poll; 0: none */
+    struct batch_watcher watcher;        /* get: the jobs' */
+    uint64_t cursor;                     /* list: an id: the page begins behind it; 0: the first */
+    int state;                           /* list: enum batch_state; -1: any */
+    uint32_t max;                        /* list */
+    uint8_t durable;                     /* create: enum job_durable */
 };
 
 /* operation_queue_list: the jobs' own. */

@@ -124,7 +124,12 @@ struct operation_class {
  *   actor_get, actor_explain, actor_start, actor_stop, actor_wake, actor_drop,
  *   actor_forget   NOT_FOUND
  *   actor_watch    NOT_FOUND (it may not be seen, or there is no such type), BUSY, STORE
- *   list, queue_list, queue_tenants, cron_list, sem_list, actor_list, actor_types, audit
+ *   batch_create   DENIED, NOT_FOUND and BAD_PARAMS (of the parent), BUSY, TOO_LARGE, STORE
+ *   batch_close, batch_cancel
+ *                  NOT_FOUND; STORE: the change is in effect, but a restart forgets it
+ *   batch_get      NOT_FOUND
+ *   batch_add      as submit_many
+ *   batch_list, list, queue_list, queue_tenants, cron_list, sem_list, actor_list, actor_types, audit
  *                  none
  */
 #define X(id, ...) extern const struct operation_class operation_##id;
@@ -220,6 +225,7 @@ struct operation {
         struct semaphore_list_arguments semaphores;
         struct actor_arguments actor;
         struct actor_list_arguments actors;
+        struct batch_arguments batch;
         struct holder holder; /* operation_sem_holder: by_conn.hash is the connection's id */
     };
     struct long_poll poll; /* waiters.h */

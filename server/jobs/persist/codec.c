@@ -9,6 +9,7 @@
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/history.h"
 #include "server/jobs/core/job_spec.h"
+#include "server/jobs/core/member.h"
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/states.h"
 #include "server/jobs/core/table.h"
@@ -75,6 +76,7 @@ static void fill_fixed(struct job *job, struct store_task *out)
     out->params = job_params(job);
     out->created = job->created;
     out->durable = job->durable;
+    out->batch = job_batch(job);
     if (job->is_message)
         out->actor = message_actor(job);
     out->reminder = job_reminder_name(job);
@@ -474,6 +476,8 @@ const char *row_check_task(const struct store_task *row)
         return "the name of the reminder is too long, or it never comes again";
     if (row->reminder.len == 0 && row->every > 0)
         return "it comes again, and is no reminder";
+    if (row->batch >= row->id || (row->batch > 0 && row->actor.len + row->coalesce.len > 0))
+        return "its batch is none, or it can be a member of none";
     if (!is_value(row->params))
         return "its parameters are no MessagePack";
     if (!is_value(row->result))
@@ -535,4 +539,24 @@ const char *row_check_hold(const struct store_hold *row)
     if (row->permits == 0 || row->of == 0)
         return "it has no permits, or its semaphore none";
     return row->secret.len == STORE_SECRET ? NULL : "its secret is none";
+}
+
+const char *row_check_batch(const struct store_batch_row *row)
+{
+    const uint64_t counts[STORE_BATCH_ENDS] = {row->done, row->failed, row->cancelled, row->expired,
+                                               row->dead};
+    if (row->id == 0 || row->id > STORE_COUNT_MAX)
+        return "its number is none";
+    if (row->parent >= row->id)
+        return "the batch that it belongs to is none before it";
+    if (row->durable == DURABLE_NONE)
+        return "it is in the file, and its durability says that it is not";
+    for (unsigned n = 0; n < STORE_BATCH_ENDS; n++)
+        if (counts[n] > STORE_COUNT_MAX)
+            return "it counts more members than there can be";
+    if (row->ended_at > 0 && !row->closed)
+        return "it has ended, and is not closed";
+    return is_value(row->on_success) && is_value(row->on_failure) && is_value(row->on_end)
+               ? NULL
+               : "what it submits is no MessagePack";
 }

@@ -69,5 +69,6 @@ const char *row_check_rate(const struct store_rate *row);
 const char *row_check_cron(const struct store_cron *row);
 const char *row_check_semaphore(const struct store_semaphore *row);
 const char *row_check_hold(const struct store_hold *row);
+const char *row_check_batch(const struct store_batch_row *row);
 
 #endif

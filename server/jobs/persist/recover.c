@@ -231,6 +231,7 @@ static bool spec_of(const struct store_task *row, struct job_spec *spec)
     spec->actor = row->actor;
     spec->reminder = row->reminder;
     spec->every = row->every;
+    spec->batch = row->batch;
     return !row->has_options || take_options(row, spec);
 }
 
@@ -369,6 +370,7 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     if (jobs_table(jobs)->created < row->created)
         jobs_table(jobs)->created = row->created;
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    const struct member_hooks *members = &jobs_scheduler(jobs)->members;
     bool whole = job &&
                  (!job->is_message ||
                   messages->recovered(messages->arg, job, row->actor, !row->has_options)) &&
@@ -378,6 +380,8 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     if (whole) {
         take_life(jobs, job, row);
         enter(jobs, job, (enum job_state)row->state);
+        if (job->in_batch)
+            members->recovered(members->arg, job, (enum job_state)row->state);
     } else if (job) {
         result_refs_let_go(jobs_scheduler(jobs), job);
         scheduler_forget(jobs_scheduler(jobs), job);

@@ -14,6 +14,7 @@
 #ifndef ERGON_JOBS_SCHEDULER_H
 #define ERGON_JOBS_SCHEDULER_H
 
+#include "server/jobs/core/member.h"
 #include "server/jobs/core/message.h"
 #include "server/jobs/core/names.h"
 #include "server/jobs/core/transitions.h"
@@ -51,6 +52,7 @@ struct scheduler {
     void *may_begin_arg;
     struct tracer *tracer;         /* borrowed: it gets the spans; NULL: there is none */
     struct message_hooks messages; /* zeroed: there are none */
+    struct member_hooks members;   /* of batches */
 
     struct pool_table pools; /* what is queued and what is assigned */
     struct job_list running; /* their current attempt has begun, in the order in which that was

@@ -867,12 +867,14 @@ static void serve(struct jobs *jobs, struct operation *op)
     enum job_reason reason = explain(&q, job, text, sizeof text);
     const struct detail *d = &details[reason];
     pack_init(p);
-    pack_map(p, 5 + contents_pairs(VIEW_PARAMS_TEXT) + d->pairs);
+    pack_map(p, 5u + job->in_batch + contents_pairs(VIEW_PARAMS_TEXT) + d->pairs);
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
     pack_key_str(p, "reason", job_reason_name(reason));
     pack_key_str(p, "text", text);
+    if (job->in_batch)
+        pack_key_str(p, "batch", id_batch_text(job_batch(job), id));
     contents_pack(jobs, op, job, VIEW_PARAMS_TEXT, p);
     if (d->pack)
         d->pack(&q, job, p);

@@ -244,7 +244,7 @@ static void answer_many(struct jobs *jobs, struct operation *op)
 static void answer(struct jobs *jobs, struct operation *op)
 {
     assert(op->submission.taken == op->submission.count);
-    if (op->cls == &operation_task_submit_many)
+    if (op->cls == &operation_task_submit_many || op->cls == &operation_batch_add)
         answer_many(jobs, op);
     else
         answer_one(jobs, op);
@@ -356,6 +356,7 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
 const struct operation_class operation_task_submit = SUBMITS(method_task_submit);
 const struct operation_class operation_actor_tell = SUBMITS(method_actor_tell);
 const struct operation_class operation_task_submit_many = SUBMITS(method_task_submit_many);
+const struct operation_class operation_batch_add = SUBMITS(method_batch_add);
 
 /* --- task.call: the end of the job is the answer --- */
 

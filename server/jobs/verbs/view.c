@@ -180,10 +180,10 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 21u + job->is_message + (job_reminder(job) ? 2u : 0) + (failed != NULL) +
-                    shows_checkpoint(job, parts) + (parts & VIEW_RESULT ? 2u + hidden : 0) +
-                    (parts & VIEW_HISTORY ? 1 : 0) + (parts & VIEW_ATTEMPTS ? 1 : 0) +
-                    contents_pairs(parts));
+    pack_map(p, 21u + job->is_message + job->in_batch + (job_reminder(job) ? 2u : 0) +
+                    (failed != NULL) + shows_checkpoint(job, parts) +
+                    (parts & VIEW_RESULT ? 2u + hidden : 0) + (parts & VIEW_HISTORY ? 1 : 0) +
+                    (parts & VIEW_ATTEMPTS ? 1 : 0) + contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
@@ -197,6 +197,8 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     pack_key_span(p, "tenant", job->tenant->name);
     if (job->is_message)
         pack_key_span(p, "actor", message_actor(job));
+    if (job->in_batch)
+        pack_key_str(p, "batch", id_batch_text(job_batch(job), id));
     view_name(p, "key", job->more ? job->more->key.name : (struct span){0});
     pack_key_str(p, "durable", job_durable_names[job->durable]);
     pack_key_str(p, "traceparent", job->more && job->more->trace ? job->more->trace->text : NULL);
@@ -281,6 +283,7 @@ static bool fits_names(const struct task_filter *f, const struct job *job)
     struct span key = job->more ? job->more->key.name : (struct span){0};
     return filter_fits_name(f->method, job->queue->name) &&
            filter_fits_name(f->tenant, job->tenant->name) && filter_fits_name(f->key, key) &&
+           (f->batch == 0 || f->batch == job_batch(job)) &&
            (f->actor.len == 0 || (job->is_message && span_equal(message_actor(job), f->actor)));
 }
 

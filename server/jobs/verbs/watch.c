@@ -162,7 +162,7 @@ static struct blob *make_batch(struct jobs *jobs, const struct job *job, uint32_
 struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, unsigned sees,
                                uint32_t *next)
 {
-    struct event_batch *b = &jobs_batches(jobs)->batches[(job->id ^ from) % EVENT_BATCHES];
+    struct event_batch *b = &jobs_event_batches(jobs)->batches[(job->id ^ from) % EVENT_BATCHES];
     jobs_worked(jobs, EVENT_WORK);
     if (!b->events || b->id != job->id || b->from != from || b->sees != sees) {
         blob_unref(b->events);

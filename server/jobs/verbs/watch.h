@@ -36,7 +36,7 @@ struct event_batches {
 struct blob *event_batches_get(struct jobs *jobs, struct job *job, uint32_t from, unsigned sees,
                                uint32_t *next);
 
-struct event_batches *jobs_batches(struct jobs *jobs);
+struct event_batches *jobs_event_batches(struct jobs *jobs);
 void event_batches_fini(struct event_batches *all);
 
 #endif

@@ -8,9 +8,9 @@
 
 enum { LINE = 600 };
 
-static const struct store_table *const tables[] = {&store_queues, &store_rates, &store_semaphores,
-                                                   &store_holds,  &store_crons, &store_actor_types,
-                                                   &store_actors};
+static const struct store_table *const tables[] = {&store_queues, &store_rates,  &store_semaphores,
+                                                   &store_holds,  &store_crons,  &store_actor_types,
+                                                   &store_actors, &store_batches};
 
 struct reading {
     const struct store_offline *o;

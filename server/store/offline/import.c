@@ -249,7 +249,7 @@ static bool take_object(struct import *im, json_t *line)
             return stands_right(im, false) && take_plain(im, &salvage_plain[n], value);
     }
     return refuse(im, "it is none of store, queue, rate, semaphore, hold, cron, actor, actor_type, "
-                      "task, event and counters");
+                      "batch, task, event and counters");
 }
 
 static bool take_line(struct import *im, const char *text, size_t len)

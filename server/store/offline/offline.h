@@ -36,6 +36,7 @@ struct store_offline {
     const char *(*hold_fault)(const struct store_hold *hold);
     const char *(*actor_fault)(const struct store_actor *actor);
     const char *(*actor_type_fault)(const struct store_actor_type *type);
+    const char *(*batch_fault)(const struct store_batch_row *batch);
 };
 
 /* Exit statuses. */

@@ -247,7 +247,8 @@ const struct salvage_plain salvage_plain[SALVAGE_PLAIN] = {
     {"hold", &store_holds, true},
     {"cron", &store_crons, true},
     {"actor", &store_actors, false},
-    {"actor_type", &store_actor_types, false}};
+    {"actor_type", &store_actor_types, false},
+    {"batch", &store_batches, true}};
 
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,
                           const union salvage_row *row)
@@ -264,6 +265,8 @@ const char *salvage_fault(const struct store_offline *o, const struct salvage_pl
         return o->actor_fault(&row->actor);
     if (plain->map == &store_actor_types)
         return o->actor_type_fault(&row->actor_type);
+    if (plain->map == &store_batches)
+        return o->batch_fault(&row->batch);
     return row->queue.method.len > 0 ? NULL : "it has no name";
 }
 

@@ -16,7 +16,7 @@ struct salvage_plain {
     const struct store_table *map;
     bool numbered; /* the first column is a number; else a name */
 };
-enum { SALVAGE_PLAIN = 7 };
+enum { SALVAGE_PLAIN = 8 };
 extern const struct salvage_plain salvage_plain[SALVAGE_PLAIN];
 union salvage_row {
     struct store_queue queue;
@@ -26,6 +26,7 @@ union salvage_row {
     struct store_cron cron;
     struct store_actor actor;
     struct store_actor_type actor_type;
+    struct store_batch_row batch;
 };
 /* Why the row cannot be, or NULL. */
 const char *salvage_fault(const struct store_offline *o, const struct salvage_plain *plain,

@@ -31,11 +31,11 @@ enum connection_use {
 
 /* The version of the tables: a server takes those of its own and, once `upgrade` has added to them,
  * those of the next one. */
-enum { SCHEMA_VERSION = 2, SERVER_VERSION_MIN = 140000 };
+enum { SCHEMA_VERSION = 3, SERVER_VERSION_MIN = 140000 };
 
 /* Nodes of versions before this one take messages to actors for plain tasks: there are none while
  * such a node may own the tasks. */
-enum { ACTORS_SINCE = 2 };
+enum { ACTORS_SINCE = 2, BATCHES_SINCE = 3 };
 
 /* NULL, or what is wrong with the URL or the connection string: it cannot be parsed, or has a
  * password in it.  Writes into `text`. */

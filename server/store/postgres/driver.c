@@ -80,6 +80,7 @@ static bool come_back(struct postgres_store *s, struct store_fault *fault)
     s->back_off = BACK_OFF_FIRST;
     s->must_settle = true;
     s->state.keeps_actors = s->link.least >= ACTORS_SINCE;
+    s->state.keeps_batches = s->link.least >= BATCHES_SINCE;
     return true;
 }
 
@@ -225,7 +226,7 @@ static ao_time until(ao_time at)
 static ao_time look_for_upgrade(struct postgres_store *s)
 {
     ao_time now = clock_monotonic();
-    if (!s->link.pg || s->state.keeps_actors)
+    if (!s->link.pg || s->state.keeps_batches)
         return AO_NEVER;
     if (now >= s->look_at) {
         s->look_wanted = true;

@@ -137,6 +137,7 @@ static void take_look(struct postgres_store *s, const PGresult *r)
     s->state.bytes = number_at(r, 0);
     s->state.lag = number_at(r, 1);
     s->state.keeps_actors |= number_at(r, 2) >= ACTORS_SINCE;
+    s->state.keeps_batches |= number_at(r, 2) >= BATCHES_SINCE;
 }
 
 static void take_settling(struct postgres_store *s, const PGresult *r)

@@ -35,7 +35,7 @@ static int not_ours(sqlite3 *db, int rc, char *error, size_t size)
 
 enum {
     VERSION_OF_TABLES = 9, /* a new file begins so, and takes the steps behind */
-    VERSION = 13           /* of a file that was opened by this program */
+    VERSION = 14           /* of a file that was opened by this program */
 };
 const int schema_version = VERSION;
 

@@ -93,6 +93,7 @@ static void driver_state(const void *driver, struct store_state *state)
     const struct sqlite_store *s = driver;
     *state = (struct store_state){.error = s->broken,
                                   .keeps_actors = true,
+                                  .keeps_batches = true,
                                   .level = STORE_LEVEL_FSYNC,
                                   .bytes = s->file_size + s->log_size,
                                   .room = s->room,

@@ -7,8 +7,8 @@
 
 /* Prepared at once, so that a server that runs lacks no memory for them. */
 static const struct store_table *const tables[] = {
-    &store_queues, &store_rates,       &store_semaphores, &store_holds,
-    &store_crons,  &store_cron_states, &store_actor_types};
+    &store_queues, &store_rates,       &store_semaphores,  &store_holds,
+    &store_crons,  &store_cron_states, &store_actor_types, &store_batches};
 
 static const char *const texts[STATEMENTS] = {
     [STATEMENT_BEGIN] = "BEGIN IMMEDIATE",

@@ -592,6 +592,53 @@ def _(server):
     server.main.call("task.cancel", {"method": "sleep"})
 
 
+def batch_of(server, count, **options):
+    batch = server.main.call("batch.create", {"durable": "none", **options})["id"]
+    for at in range(0, count, 10_000):
+        server.main.call("batch.add", batch, [["echo"]] * min(10_000, count - at), {**FAR, "durable": "none", "keep": 0})
+    return batch
+
+
+@row("batch.create", "with three that follow")
+def _(server):
+    call = ["echo", [], FAR]
+    yield
+    batch = server.main.call("batch.create", {"on_success": call, "on_failure": call, "on_end": call})["id"]
+    yield
+    server.main.call("batch.cancel", batch)
+
+
+@row("batch.add", "16,384 members")
+def _(server):
+    batch = server.main.call("batch.create", {"durable": "none"})["id"]
+    yield
+    server.main.call("batch.add", batch, [["echo"]] * 16_384, {**FAR, "durable": "none", "keep": 0})
+    yield
+    server.main.call("batch.cancel", batch)
+    server.main.call("batch.get", batch, {"wait": "1m"})
+
+
+@row("batch.cancel", "100,000 members")
+def _(server):
+    batch = batch_of(server, 100_000)
+    yield
+    server.main.call("batch.cancel", batch)
+    server.main.call("batch.get", batch, {"wait": "1m"})
+
+
+@row("batch.close", "10,000 members")
+@row("batch.get", "10,000 members")
+@row("batch.list", "10,000 members")
+def _(server):
+    batch = batch_of(server, 10_000)
+    yield
+    server.main.call("batch.list")
+    server.main.call("batch.close", batch)
+    server.main.call("batch.get", batch)
+    server.main.call("batch.cancel", batch)
+    server.main.call("batch.get", batch, {"wait": "1m"})
+
+
 @row("task.retry", "by filter, 100,000 tasks")
 def _(server):
     submitted(server, 100_000, "flaky", {"durable": "none", "keep": "10m"}, lambda n: {})

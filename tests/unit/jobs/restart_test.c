@@ -154,6 +154,17 @@ static void ask_of_semaphores(struct jobs_world *w, struct sayings *l)
     ask(w, l, "sem.list", world_operation(w, &operation_sem_list));
 }
 
+static void ask_of_batches(struct jobs_world *w, struct sayings *l)
+{
+    struct operation *op = world_operation(w, &operation_batch_list);
+    op->batch.state = -1;
+    op->batch.max = 100;
+    ask(w, l, "batch.list", op);
+    op = world_operation(w, &operation_batch_get);
+    op->batch.id = w->first_id;
+    ask(w, l, "batch.get", op);
+}
+
 /* As server.info packs them: `kept`, `shared`. */
 static void ask_for_info(struct jobs_world *w, struct sayings *l)
 {
@@ -171,6 +182,7 @@ static void ask_for_info(struct jobs_world *w, struct sayings *l)
     add_number(l, "info/shared/held", info.held);
     add_number(l, "info/shared/waiting", info.waiting);
     add_number(l, "info/shared/events", info.events);
+    add_number(l, "info/batches", info.batches);
     add_number(l, "info/durable", info.durable);
 }
 
@@ -180,6 +192,7 @@ static struct sayings all_that_is_said(struct jobs_world *w)
     ask_of_tasks(w, &l);
     ask_of_queues(w, &l);
     ask_of_semaphores(w, &l);
+    ask_of_batches(w, &l);
     ask_for_info(w, &l);
     return l;
 }
@@ -792,4 +805,71 @@ DEED(an_event_set)
     op->event.name = span_text("ready");
     op->event.value = span_text("\x2a");
     give(w, op);
+}
+
+/* --- Batches --- */
+
+static uint64_t create_batch(struct jobs_world *w)
+{
+    static uint8_t call[64];
+    struct operation *op = world_operation(w, &operation_batch_create);
+    size_t len = notation_pack("['work', [1], {'delay': 60000}]", call, sizeof call);
+    op->batch.calls[BATCH_ON_FAILURE] = op->batch.calls[BATCH_ON_END] = span_of(call, len);
+    op->batch.durable = DURABLE_FSYNC;
+    op->batch.keep = AO_S(600);
+    give(w, op);
+    return w->jobs->batches->last->by_id.hash;
+}
+
+static uint64_t add_to(struct jobs_world *w, uint64_t batch)
+{
+    struct job_spec spec = DELAYED(.batch = batch);
+    struct operation *op = world_operation(w, &operation_batch_add);
+    op->submission.specs = &spec;
+    op->submission.count = 1;
+    return give(w, op)->submission.outcomes[0].id;
+}
+
+static void of_batch(struct jobs_world *w, const struct operation_class *cls, uint64_t id)
+{
+    struct operation *op = world_operation(w, cls);
+    op->batch.id = id;
+    give(w, op);
+}
+
+DEED(a_batch_with_members)
+{
+    uint64_t id = create_batch(w);
+    add_to(w, id);
+    add_to(w, id);
+}
+
+DEED(a_batch_that_is_closed)
+{
+    uint64_t id = create_batch(w);
+    add_to(w, id);
+    of_batch(w, &operation_batch_close, id);
+}
+
+/* What follows its end waits. */
+DEED(a_batch_that_has_ended)
+{
+    of_batch(w, &operation_batch_close, create_batch(w));
+    later(w);
+}
+
+DEED(a_batch_with_a_member_that_failed)
+{
+    uint64_t id = create_batch(w);
+    add_to(w, id);
+    about(w, &operation_task_cancel, add_to(w, id));
+    later(w);
+}
+
+DEED(a_batch_that_is_cancelled)
+{
+    uint64_t id = create_batch(w);
+    add_to(w, id);
+    of_batch(w, &operation_batch_cancel, id);
+    later(w);
 }

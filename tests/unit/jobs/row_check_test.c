@@ -36,7 +36,7 @@ static struct store_event sound_event(void)
         row_check_event(&row);                                                                     \
     })
 
-/* Of SCHEMA_VERSION 1, the first, and 2.  Whoever adds one raises that, and sees to it that an
+/* Of SCHEMA_VERSION 1, the first, 2 and 3.  Whoever adds one raises that, and sees to it that an
  * owner does not write the name while nodes of the version before may take over. */
 TEST(names_are_those_that_each_node_of_a_cluster_can_load)
 {

@@ -90,6 +90,7 @@ RPC_TEST(methods_lists_handlers_first)
         "'actor.start', "
         "'actor.stop', 'actor.wake', 'actor.drop', 'actor.remind', 'actor.forget', "
         "'actor.types', "
+        "'batch.create', 'batch.add', 'batch.close', 'batch.get', 'batch.list', 'batch.cancel', "
         "'cluster.status', 'cluster.drain', 'cluster.forget', 'cluster.retry', "
         "'cluster.session', 'cluster.board', "
         "'connection.list', 'connection.kill', "
