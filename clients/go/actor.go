@@ -31,11 +31,11 @@ func (r *ActorRef) Tell(ctx context.Context, with With, method string, params ..
 }
 
 func (r *ActorRef) send(ctx context.Context, who string, with With, verb, method string, params []any) (any, error) {
-	wire, err := with.told(who, refOptions)
+	order, wire, err := Order{method, params, with}.wire(who, refOptions)
 	if err != nil {
 		return nil, err
 	}
-	return r.client.request(ctx, r.client.calls, ifKeyed(wire), verb, r.Name, method, list(params), wire)
+	return r.client.request(ctx, r.client.calls, ifKeyed(wire), verb, append([]any{r.Name}, order...)...)
 }
 
 // Get describes the actor, with its state: actor.get of PROTOCOL.md.

@@ -153,7 +153,8 @@ func (t ActorType) begin(a *Actor, state any, schema int64) error {
 }
 
 func (t ActorType) run(c *Context, method string, params []any) (Turned, error) {
-	a := &Actor{Context: c, changes: map[string]any{}}
+	c.changes = map[string]any{}
+	a := &Actor{Context: c, changes: c.changes}
 	a.Name, _ = c.turn["actor"].(string)
 	a.Version, _ = c.turn["version"].(int64)
 	schema, _ := c.turn["schema"].(int64)

@@ -356,11 +356,11 @@ func (c *Client) Call(ctx context.Context, method string, params ...any) (any, e
 
 // CallWith is Call with options of a task, which does not outlive the call.
 func (c *Client) CallWith(ctx context.Context, with With, method string, params ...any) (any, error) {
-	wire, err := with.told("CallWith", taskOptions)
+	order, _, err := Order{method, params, with}.wire("CallWith", taskOptions)
 	if err != nil {
 		return nil, err
 	}
-	return c.Call(ctx, "task.call", method, list(params), wire)
+	return c.Call(ctx, "task.call", order...)
 }
 
 // CallAgain is Call of a method that does no harm when it is asked twice: it is asked again after a broken connection.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"ergon-client/internal/rpc"
+	"ergon-client/msgpack"
 )
 
 // Handler runs a method. What it returns is the answer; an *Error is a failure of its code, another error and a panic one of
@@ -33,9 +34,13 @@ type Context struct {
 	changed *map[string]any // what the turn changes
 	cancel  context.CancelFunc
 	of      *serving
-	calls   int         // that its turn made to actors
-	calling atomic.Bool // one of them is out
-	ask     asks        // in place of actors, in a test
+	worker  func(method string, params []any) error // in place of the server, in a test
+	mux     *Mux                                    // whose middleware is round what it submits, or nil
+	last    any                                     // checkpoint
+	changes map[string]any                          // of a turn, once it runs
+	calls   int                                     // that its turn made to actors
+	calling atomic.Bool                             // one of them is out
+	ask     asks                                    // in place of actors, in a test
 
 	why      string // of's mu guards these
 	answered bool
@@ -55,6 +60,8 @@ func contextOf(method string, told map[string]any) *Context {
 		c.turn = told
 	}
 	c.ask, _ = told["ask"].(asks)
+	c.worker, _ = told["worker"].(func(string, []any) error)
+	c.last = told["checkpoint"]
 	c.Client, _ = told["client"].(*Client)
 	return c
 }
@@ -111,11 +118,89 @@ func (c *Context) callActor(to, method string, params []any, options map[string]
 		}
 		options["key"] = fmt.Sprintf("%s/%d", of, c.calls)
 	}
-	result, err := c.session.Request(c, "actor.call", []any{to, method, params, options})
+	return c.request("actor.call", to, method, params, options)
+}
+
+func (c *Context) request(method string, params ...any) (any, error) {
+	if c.session == nil {
+		if c.worker == nil {
+			return nil, bad("nothing takes %s of this run: use ergontest", method)
+		}
+		return nil, c.worker(method, params)
+	}
+	result, err := c.session.Request(c, method, params)
 	if err == rpc.ErrUnsent {
-		err = fail(ErrBroken, "the connection of the turn has ended")
+		err = fail(ErrBroken, "the connection of the run has ended")
 	}
 	return result, err
+}
+
+// Submit submits a task when this attempt ends well: all that it submits, with its end, or nothing. Options are those of
+// Client.Submit, but after. An error: the server refuses it; then the attempt fails, whatever its handler returns.
+func (c *Context) Submit(with With, method string, params ...any) error {
+	return c.SubmitMany(Order{method, params, with})
+}
+
+// SubmitMany is Submit of many, such as Method.Order makes.
+func (c *Context) SubmitMany(orders ...Order) error {
+	wires := []any{}
+	submit := func(_ context.Context, o Order) (*Task, error) {
+		wire, _, err := o.wire("Submit", taskOptions)
+		wires = append(wires, wire)
+		return nil, err
+	}
+	for _, o := range orders {
+		var err error
+		if c.mux == nil {
+			_, err = submit(c, o)
+		} else {
+			_, err = c.mux.submit(c, o, submit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.send("task", wires)
+}
+
+// Tell sends a message to an actor, as Submit does.
+func (c *Context) Tell(with With, to, method string, params ...any) error {
+	wire, _, err := Order{method, params, with}.wire("Tell", messageOptions)
+	if err != nil {
+		return err
+	}
+	return c.send("tell", []any{append([]any{to}, wire...)})
+}
+
+func (c *Context) send(kind string, orders []any) error {
+	if c.changes != nil {
+		plain, err := msgpack.Copy(orders)
+		sent, _ := c.changes[kind].([]any)
+		c.changes[kind] = append(sent, plain.([]any)...)
+		return err
+	}
+	_, err := c.request("worker.submit", c.call, map[string]any{kind: orders})
+	return err
+}
+
+// Save keeps a value of at most 64 KiB with the task, for Checkpoint in its next attempts; nil: there is none any more.
+func (c *Context) Save(value any) error {
+	value, err := msgpack.Copy(value)
+	if err == nil {
+		_, err = c.request("worker.checkpoint", c.call, value)
+	}
+	if err == nil {
+		c.last = value
+	}
+	return err
+}
+
+// Checkpoint is what Save was last given, also by an attempt before; the zero value: nothing.
+func Checkpoint[T any](c *Context) (value T, err error) {
+	if c.last == nil {
+		return value, nil
+	}
+	return decoded[T](c.last, nil)
 }
 
 func (c *Context) tell(method string, params ...any) error {

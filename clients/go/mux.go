@@ -111,8 +111,9 @@ func (m *Mux) put(ctx context.Context, c *Client) error {
 }
 
 // Run runs a method as a worker does, without a server, for tests: told is the map that the server adds to the parameters. Its
-// "ask" is a func(to, method string, params []any) (any, error) that answers the calls of a turn, its "client" is that of
-// the Context. The error is an *Error, as callers get it.
+// "ask" is a func(to, method string, params []any) (any, error) that answers the calls of a turn, its "worker" a
+// func(method string, params []any) error that takes what the run asks the server, its "client" is that of the Context. The
+// error is an *Error, as callers get it.
 func (m *Mux) Run(ctx context.Context, method string, params []any, told map[string]any) (any, error) {
 	m.mu.Lock()
 	if m.wrapped == nil {
@@ -139,7 +140,13 @@ func (m *Mux) round(h Handler) Handler {
 			h = m.around[i].Handler(h)
 		}
 	}
-	return h
+	if len(m.around) == 0 {
+		return h
+	}
+	return func(c *Context, params []any) (any, error) {
+		c.mux = m
+		return h(c, params)
+	}
 }
 
 func (m *Mux) submit(ctx context.Context, o Order, s Submitter) (*Task, error) {
@@ -151,11 +158,21 @@ func (m *Mux) submit(ctx context.Context, o Order, s Submitter) (*Task, error) {
 	return s(ctx, o)
 }
 
-// Chain submits tasks each of which begins when the one before is done, and returns the last one.
+// Chain submits tasks each of which begins when the one before is done, and returns the last one. Result among the parameters is
+// the result of the one before.
 func (m *Mux) Chain(ctx context.Context, c *Client, orders ...Order) (last *Task, err error) {
 	for _, o := range orders {
 		if last != nil {
 			o.With = o.With.and(With{"after": last})
+			o.Params, err = named(o.Params, func(id string) (string, error) {
+				if id == "" {
+					id = last.ID
+				}
+				return id, nil
+			})
+			if err != nil {
+				return nil, err
+			}
 		}
 		last, err = m.submit(ctx, o, func(ctx context.Context, o Order) (*Task, error) {
 			return c.Submit(ctx, o.With, o.Method, o.Params...)
@@ -250,11 +267,19 @@ func (t *Method[P, R]) Params(p P) []any {
 }
 
 // Order is a task that is not submitted yet, for Mux.Chain and Client.SubmitMany.
-func (t *Method[P, R]) Order(p P) Order { return Order{t.Name, t.Params(p), t.with} }
+func (t *Method[P, R]) Order(p P) Order { return t.OrderOf(t.Params(p)...) }
+
+// OrderOf is an Order of parameters as they go, among them results of tasks; they are checked when it runs.
+func (t *Method[P, R]) OrderOf(params ...any) Order { return Order{t.Name, params, t.with} }
 
 // Submit leaves a task with the server: Client.Submit.
 func (t *Method[P, R]) Submit(ctx context.Context, c *Client, p P) (*TaskOf[R], error) {
-	task, err := t.mux.submit(ctx, t.Order(p), func(ctx context.Context, o Order) (*Task, error) {
+	return t.SubmitOf(ctx, c, t.Params(p)...)
+}
+
+// SubmitOf is Submit of the parameters as of OrderOf.
+func (t *Method[P, R]) SubmitOf(ctx context.Context, c *Client, params ...any) (*TaskOf[R], error) {
+	task, err := t.mux.submit(ctx, t.OrderOf(params...), func(ctx context.Context, o Order) (*Task, error) {
 		return c.Submit(ctx, o.With, o.Method, o.Params...)
 	})
 	if err != nil {

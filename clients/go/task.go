@@ -29,12 +29,11 @@ type Order struct {
 // Submit leaves a task with the server, with options of task.submit or nil. With a key it is repeated after a broken
 // connection, since the server then makes no second task.
 func (c *Client) Submit(ctx context.Context, with With, method string, params ...any) (*Task, error) {
-	wire, err := with.told("Submit", taskOptions)
+	order, wire, err := Order{method, params, with}.wire("Submit", taskOptions)
 	if err != nil {
 		return nil, err
 	}
-	again := ifKeyed(wire)
-	said, err := c.request(ctx, c.calls, again, "task.submit", method, list(params), wire)
+	said, err := c.request(ctx, c.calls, ifKeyed(wire), "task.submit", order...)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +56,14 @@ func (c *Client) submitted(answer any) (*Task, error) {
 func (c *Client) SubmitMany(ctx context.Context, with With, orders ...Order) ([]*Task, []error, error) {
 	packed := make([]any, 0, len(orders))
 	for _, o := range orders {
-		own, err := o.With.told("an Order of SubmitMany", taskOptions)
+		if after := with["after"]; after != nil {
+			o.With = With{"after": after}.and(o.With)
+		}
+		order, _, err := o.wire("an Order of SubmitMany", taskOptions)
 		if err != nil {
 			return nil, nil, err
 		}
-		packed = append(packed, []any{o.Method, list(o.Params), own})
+		packed = append(packed, order)
 	}
 	wire, err := with.told("SubmitMany", taskOptions)
 	if err != nil {

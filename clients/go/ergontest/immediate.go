@@ -124,8 +124,8 @@ func (i *immediate) do(ctx context.Context, method string, params []any, options
 	if options["key"] != nil && !isText {
 		return nil, fault("BAD_PARAMS", "key is a text, not %v", options["key"])
 	}
-	if n, is := options["timeout"].(int64); options["timeout"] != nil && (!is || n < 0) {
-		return nil, fault("BAD_PARAMS", "timeout is in milliseconds, not %v", options["timeout"])
+	if err := eachResult(params, func(id string) (any, error) { return nil, namedBy(options, id) }, false); err != nil {
+		return nil, err
 	}
 	if to != nil && key != "" {
 		key = to.name + " " + key
@@ -139,11 +139,8 @@ func (i *immediate) do(ctx context.Context, method string, params []any, options
 		}
 		retries = plain
 	}
-	if n, is := retries.(int64); retries != nil && (!is || n < 0) {
-		return nil, fault("BAD_PARAMS", "retries is a number from 0 on, not %v", retries)
-	}
-	if !i.mux.Has(method) {
-		return nil, fault("NO_METHOD", "the Mux has no method %q", method)
+	if err := i.check(method, map[string]any{"timeout": options["timeout"], "retries": retries}); err != nil {
+		return nil, err
 	}
 	i.mu.Lock()
 	if id := i.keys[key]; id != "" {
@@ -166,18 +163,36 @@ func (i *immediate) do(ctx context.Context, method string, params []any, options
 	}
 	i.mu.Unlock()
 	var result any
-	attempts, state := int64(0), "failed"
+	attempts, state, sent := int64(0), "failed", &sends{}
 	if failure == nil {
 		most, _ := retries.(int64)
-		result, attempts, state, failure = i.attempts(detached{ctx}, id, method, params, options, most, to)
+		result, attempts, state, failure = i.attempts(detached{ctx}, id, method, params, options, most, to, sent)
 	}
 	i.mu.Lock()
-	defer i.mu.Unlock()
 	task["state"], task["attempt"], task["result"] = state, attempts, result
 	if failure != nil {
 		task["error"] = failure.Error()
 	}
-	return submitted(task, false), nil
+	said := submitted(task, false)
+	i.mu.Unlock()
+	if state == "done" {
+		i.send(detached{ctx}, sent)
+	}
+	return said, nil
+}
+
+// check says what is wrong with a submission.
+func (i *immediate) check(method string, options map[string]any) error {
+	if n, is := options["timeout"].(int64); options["timeout"] != nil && (!is || n < 0) {
+		return fault("BAD_PARAMS", "timeout is in milliseconds, not %v", options["timeout"])
+	}
+	if n, is := options["retries"].(int64); options["retries"] != nil && (!is || n < 0) {
+		return fault("BAD_PARAMS", "retries is a number from 0 on, not %v", options["retries"])
+	}
+	if !i.mux.Has(method) {
+		return fault("NO_METHOD", "the Mux has no method %q", method)
+	}
+	return nil
 }
 
 // submitted is the answer to a submission. The caller holds the lock.
@@ -217,12 +232,16 @@ func (d detached) Value(key any) any {
 
 // attempts runs a task as often as its policy says.
 func (i *immediate) attempts(ctx context.Context, id, method string, params []any, options map[string]any, retries int64,
-	to *message) (result any, attempt int64, state string, err error) {
+	to *message, sent *sends) (result any, attempt int64, state string, err error) {
 	failures, again := int64(0), 0
 	for attempt = 1; ; attempt++ {
+		*sent = sends{checkpoint: sent.checkpoint}
 		told := map[string]any{"task": id, "attempt": attempt, "tenant": "", "traceparent": options["traceparent"],
-			"tracestate": options["tracestate"], "client": i.client}
+			"tracestate": options["tracestate"], "client": i.client, "checkpoint": sent.checkpoint, "worker": sent.take}
 		result, err := i.attempt(ctx, method, params, options, told, to)
+		if err == nil {
+			err = i.possible(sent)
+		}
 		switch code := ergon.Code(err); {
 		case err == nil:
 			return result, attempt, "done", nil
@@ -257,6 +276,9 @@ func (i *immediate) attempt(ctx context.Context, method string, params []any, op
 	}
 	defer cancel()
 	own, err := msgpack.Copy(params) // which the handler may change
+	if err == nil {
+		err = eachResult(own, func(id string) (any, error) { return i.resultOf(map[string]any{"id": id}, nil) }, true)
+	}
 	if err != nil {
 		return nil, err
 	}
