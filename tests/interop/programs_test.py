@@ -22,7 +22,9 @@ PROGRAMS = os.path.join(SOURCE, "examples", "programs")
 BUILD = os.path.abspath(os.environ.get("ERGON_BUILD", "build"))
 PYTHON = "/usr/bin/python3"
 LIMIT = 120  # s until something has happened
-SAYS = {"chain": "STORE", "fan_out": "285", "retry": "index at attempt 2", "limited": "true", "periodic": "the daily report"}
+SAYS = {"chain": "STORE", "fan_out": "285", "retry": "index at attempt 2", "limited": "true", "periodic": "the daily report",
+        "results": "a page, fetched, resized, stored", "callback": "285",
+        "saga": "book flight, book hotel, cancel hotel, cancel flight"}
 PEERS = {"py": ("celery", "rq"), "js": ("bullmq",), "go": ()}
 
 
@@ -172,6 +174,15 @@ class Programs(unittest.TestCase):
 
     def test_limited(self):
         self.expect("limited")
+
+    def test_chain_with_results(self):
+        self.expect("results")
+
+    def test_fan_out_with_a_callback(self):
+        self.expect("callback")
+
+    def test_saga(self):
+        self.expect("saga")
 
     def test_ours_have_no_more_lines(self):
         for program in SAYS:
