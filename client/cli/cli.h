@@ -128,9 +128,9 @@ struct command {
     bool parameters; /* its arguments are parameters, so that --string and --json-arg are known */
 };
 
-extern const struct command CALL, TASK, QUEUE, CRON, WORKER, ACTOR, SEM, EVENT, EVENTS, CONNECTION,
-    AUDIT, STORE, CLUSTER, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN, BENCH, SIM,
-    COMPLETION, DEBUG;
+extern const struct command CALL, TASK, QUEUE, CRON, WORKER, ACTOR, BATCH, SEM, EVENT, EVENTS,
+    CONNECTION, AUDIT, STORE, CLUSTER, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN,
+    BENCH, SIM, COMPLETION, DEBUG;
 
 /* The name of a command within its group: its last word. */
 static inline const char *command_word(const struct command *c)

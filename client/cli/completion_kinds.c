@@ -11,7 +11,7 @@ enum completion_kind completion_kind_of_option(const char *option)
     } kinds[] = {
         {"method", KIND_METHODS},   {"context", KIND_CONTEXTS}, {"after", KIND_TASKS},
         {"after-any", KIND_TASKS},  {"task", KIND_TASKS},       {"actor", KIND_ACTORS},
-        {"type", KIND_ACTOR_TYPES},
+        {"type", KIND_ACTOR_TYPES}, {"batch", KIND_BATCHES},    {"parent", KIND_BATCHES},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(option, kinds[i].name) == 0)
@@ -85,6 +85,11 @@ static const struct {
     {"sem explain", KIND_SEMS, 0, -1},
     {"sem delete", KIND_SEMS, 0, -1},
     {"sem revoke", KIND_SEMS, 0, 0},
+    {"batch add", KIND_BATCHES, 0, 0},
+    {"batch close", KIND_BATCHES, 0, -1},
+    {"batch get", KIND_BATCHES, 0, -1},
+    {"batch wait", KIND_BATCHES, 0, -1},
+    {"batch cancel", KIND_BATCHES, 0, -1},
     {"actor call", KIND_ACTORS, 0, 0},
     {"actor call", KIND_ACTOR_METHODS, 1, 1},
     {"actor tell", KIND_ACTORS, 0, 0},

@@ -10,6 +10,7 @@ enum completion_kind {
     KIND_QUEUES,
     KIND_TASKS,
     KIND_SEMS,
+    KIND_BATCHES,
     KIND_ACTORS,        /* types, with a slash; behind one, names */
     KIND_ACTOR_TYPES,   /* without a slash */
     KIND_ACTOR_METHODS, /* of the actor that is the first argument */

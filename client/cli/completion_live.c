@@ -190,6 +190,7 @@ static void offer_from_list(struct offers *o, struct session *s, enum completion
         [KIND_QUEUES] = {"queue.list", NULL, "method"},
         [KIND_TASKS] = {"task.list", "tasks", "id"},
         [KIND_SEMS] = {"sem.list", NULL, "name"},
+        [KIND_BATCHES] = {"batch.list", "batches", "id"},
         [KIND_CRONS] = {"cron.list", NULL, "name"},
         [KIND_WORKERS] = {"worker.list", "workers", "worker"},
         [KIND_CONNECTIONS] = {"connection.list", "connections", "id"},

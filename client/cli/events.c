@@ -62,6 +62,7 @@ static void print_line(const struct ergon_feed_event *e)
     print_pair("key", e->key);
     print_pair("cron", e->cron);
     print_pair("actor", e->actor);
+    print_pair("batch", e->batch);
     if (e->reason[0] != 0)
         say("  %s", e->reason);
     if (e->text[0] != 0)
@@ -81,6 +82,8 @@ static void print_event_json(const struct ergon_feed_event *e)
         json_object_set_new(event, "cron", json_string(e->cron));
     if (e->actor[0] != 0)
         json_object_set_new(event, "actor", json_string(e->actor));
+    if (e->batch[0] != 0)
+        json_object_set_new(event, "batch", json_string(e->batch));
     print_json(event);
 }
 

@@ -6,7 +6,7 @@
 
 /* What the options fill: the first member of the struct that a command's own fill. */
 struct filter_options {
-    const char *state, *method, *tenant, *key, *actor;
+    const char *state, *method, *tenant, *key, *actor, *batch;
     uint64_t older_ns, newer_ns;
 };
 

@@ -48,19 +48,13 @@ static const struct decode_field PAGE_FIELDS[] = {
 };
 
 static const struct decode_field EVENT_FIELDS[] = {
-    EVENT(DECODE_NUMBER, seq),
-    EVENT(DECODE_NUMBER, at),
-    EVENT(DECODE_NUMBER, attempt),
-    EVENT(DECODE_TEXT, event),
-    EVENT(DECODE_TEXT, id),
-    EVENT(DECODE_TEXT, method),
-    EVENT(DECODE_TEXT, tenant),
-    EVENT(DECODE_TEXT, key),
-    EVENT(DECODE_TEXT, reason),
-    EVENT(DECODE_TEXT, text),
-    EVENT(DECODE_TEXT, cron),
-    EVENT(DECODE_TEXT, actor),
-    {0},
+    EVENT(DECODE_NUMBER, seq),     EVENT(DECODE_NUMBER, at),
+    EVENT(DECODE_NUMBER, attempt), EVENT(DECODE_TEXT, event),
+    EVENT(DECODE_TEXT, id),        EVENT(DECODE_TEXT, method),
+    EVENT(DECODE_TEXT, tenant),    EVENT(DECODE_TEXT, key),
+    EVENT(DECODE_TEXT, reason),    EVENT(DECODE_TEXT, text),
+    EVENT(DECODE_TEXT, cron),      EVENT(DECODE_TEXT, actor),
+    EVENT(DECODE_TEXT, batch),     {0},
 };
 
 bool ergon_read_feed(struct ergon_raw answer, struct ergon_feed_page *out)

@@ -443,6 +443,7 @@ static void pairs_filter(struct pairs *m, const struct ergon_task_filter *given,
     /* Also where the server refuses them: without them, more tasks would be meant. */
     pairs_text(m, "contains", f->contains);
     pairs_text(m, "actor", f->actor);
+    pairs_text(m, "batch", f->batch);
 }
 
 struct ergon_request *ergon_request_list(const struct ergon_task_filter *given)

@@ -26,6 +26,7 @@ import (
 //
 //	delay, at              it does not begin before so long, or that time.Time (or RFC 3339)
 //	key                    another submission with this key is answered with the same task
+//	batch                  the id of a batch of which it is a member
 //	after, after_any       a task or many that must be done, or have ended, first: *Task, its id, slices of these
 //	traceparent, tracestate
 //
@@ -53,7 +54,7 @@ var common = options.Table{"attempt_timeout": {Wire: "timeout", Told: options.Du
 var (
 	cronOptions = common.And(options.Duration, "jitter").And(nil, "zone overlap catch_up")
 	taskOptions = common.And(options.Duration, "delay").And(options.Moment, "at").And(options.After, "after after_any").
-			And(nil, "key traceparent tracestate")
+			And(nil, "batch key traceparent tracestate")
 	messageOptions = taskOptions.Without("actor")
 	refOptions     = messageOptions.And(turnOf, "turn")
 	remindOptions  = options.Table{}.And(options.Duration, "in every").And(options.Moment, "at")

@@ -50,6 +50,7 @@ struct ergon_feed_event {
     char text[512];  /* for people */
     char cron[257];  /* its name; "": of none */
     char actor[257]; /* likewise; of "actor_type_changed" the type */
+    char batch[40];  /* its id; likewise */
 };
 
 /* False: the answer is no page, and `out` is undefined. */

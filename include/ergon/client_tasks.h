@@ -91,6 +91,7 @@ struct ergon_task_filter {
     const char *contains;
     bool params_text;
     const char *actor; /* messages to this one */
+    const char *batch; /* id: its members */
 };
 
 /* ---- requests ---- */

@@ -73,7 +73,7 @@ STATE = {
     "server/jobs/batches/batch.h": {
         "batch": {
             LINK: "by_id prev next jobs tenant children due next_due watchers timer by_unsaved",
-            CACHE: "bytes open child_open child_ended forgotten",
+            CACHE: "bytes open child_open child_ended forgotten audit_open audit_ended",
             UNDER_WAY: "arrives held held_now leaving leaving_count leaving_room leaving_now under_way dirty riding waiting trouble",
             FILE: "unsaved gone",
             "a_batch_with_members": "parent calls created keep durable",

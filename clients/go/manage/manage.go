@@ -123,6 +123,35 @@ func (c Methods) QueueResume(ctx context.Context, method string) error {
 	return c.done(ctx, "queue.resume", method)
 }
 
+// A Batch is a set of tasks that belong together: its members have the option "batch".
+type Batch struct {
+	_                                                   struct{} `msgpack:",open"`
+	ID, Tenant, State, Outcome, Parent, Durable, Error  string
+	Total, Open, Done, Failed, Cancelled, Expired, Dead int64
+	OnSuccess, OnFailure, OnEnd                         map[string]any // "method", and "task", what was submitted of it
+}
+
+// BatchCreate makes a batch: on_success, on_failure, on_end (each []any{method, []any{params}, map[string]any{options}}), parent,
+// durable, keep, tenant.
+func (c Methods) BatchCreate(ctx context.Context, options map[string]any) (Batch, error) {
+	return asked[Batch](ctx, c, "batch.create", options)
+}
+
+// BatchClose lets a batch end with its last member.
+func (c Methods) BatchClose(ctx context.Context, id string) (Batch, error) {
+	return asked[Batch](ctx, c, "batch.close", id)
+}
+
+// BatchGet answers a batch, when it has ended or wait ("30s"; "0") is over.
+func (c Methods) BatchGet(ctx context.Context, id, wait string) (Batch, error) {
+	return asked[Batch](ctx, c, "batch.get", id, map[string]any{"wait": wait})
+}
+
+// BatchCancel cancels a batch and its open members, and does not wait for these.
+func (c Methods) BatchCancel(ctx context.Context, id string) (Batch, error) {
+	return asked[Batch](ctx, c, "batch.cancel", id)
+}
+
 // Sems are the semaphores.
 func (c Methods) Sems(ctx context.Context) ([]Semaphore, error) {
 	return asked[[]Semaphore](ctx, c, "sem.list")

@@ -100,6 +100,13 @@ func TestAll(t *testing.T) {
 	same(t, []any{len(workers), workers[0]["name"]}, []any{1, "tester"})
 	same(t, good(c.Info(ctx))["server"], "ergon")
 
+	batch := good(c.BatchCreate(ctx, ergon.With{"on_end": []any{"add", []any{4}, ergon.With{"delay": "1h"}}, "keep": "2h"}))
+	good(add.With(ergon.With{"batch": batch.ID, "delay": "1h"}).Submit(ctx, c, 1))
+	same(t, good(c.BatchClose(ctx, batch.ID)).Total, int64(1))
+	same(t, good(c.BatchCancel(ctx, batch.ID)).State, "cancelling")
+	batch = good(c.BatchGet(ctx, batch.ID, "30s"))
+	same(t, []any{batch.State, batch.Outcome, batch.Cancelled}, []any{"ended", "cancelled", int64(1)})
+
 	feed := c.Events(ergon.With{"after": "oldest", "event": "done", "method": "add"})
 	for n := 0; n < 7; n++ {
 		same(t, []any{feed.Next(ctx), feed.Value.Event, feed.Value.Method}, []any{true, "done", "add"})

@@ -1,7 +1,7 @@
 /** A client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide. */
 
 import { EventEmitter } from 'events';
-import { CronInfo, FeedEvent, FeedFilter, ManyAnswer, ManyFilter, QueueInfo, SemInfo, TaskInfo, TaskList } from './methods';
+import { BatchInfo, CronInfo, FeedEvent, FeedFilter, ManyAnswer, ManyFilter, QueueInfo, SemInfo, TaskInfo, TaskList } from './methods';
 
 /** A number of milliseconds, as of setTimeout(), or a text with its unit: "500ms", "5s", "10m", "2h", "7d". Everywhere. */
 export type Duration = number | string;
@@ -108,6 +108,8 @@ export interface TaskOptions extends CommonOptions {
     afterAny?: TaskId | TaskId[];
     traceparent?: string;
     tracestate?: string;
+    /** The id of a batch of which it is a member. */
+    batch?: string;
 }
 
 export interface CronOptions extends CommonOptions {
@@ -370,6 +372,14 @@ export class Client extends EventEmitter {
     /** While it drains submissions are refused. */
     queueDrain(method: string, options?: CallOptions): Promise<QueueInfo>;
     queueResume(method: string, options?: CallOptions): Promise<QueueInfo>;
+    /** Makes a batch: tasks are its members by their option `batch`. What follows: [method, [params], {options}]. */
+    batchCreate(options?: CallOptions & { onSuccess?: any[]; onFailure?: any[]; onEnd?: any[]; parent?: string; durable?: string; tenant?: string; keep?: Duration }): Promise<BatchInfo>;
+    /** It ends with its last member. */
+    batchClose(id: string, options?: CallOptions): Promise<BatchInfo>;
+    /** With `wait` (ms) when it has ended, or the time is over. */
+    batchGet(id: string, options?: CallOptions & { wait?: number }): Promise<BatchInfo>;
+    batchCancel(id: string, options?: CallOptions): Promise<BatchInfo>;
+    batches(filter?: CallOptions & { state?: string; tenant?: string }): AsyncIterable<BatchInfo>;
     sems(options?: CallOptions): Promise<SemInfo[]>;
     /** A semaphore that stays, or other permits for it. */
     semCreate(name: string, permits: number, options?: CallOptions & { durable?: string }): Promise<{ permits: number }>;

@@ -133,6 +133,20 @@ export interface CronInfo {
     [more: string]: any;
 }
 
+export interface BatchInfo {
+    id: string;
+    state: 'open' | 'closed' | 'cancelling' | 'ending' | 'ended';
+    outcome: 'done' | 'failed' | 'cancelled' | null;
+    total: number;
+    open: number;
+    done: number;
+    failed: number;
+    cancelled: number;
+    expired: number;
+    dead: number;
+    [name: string]: any;
+}
+
 export interface SemInfo {
     name: string;
     tenant: string;

@@ -16,6 +16,9 @@ const TABLE = {
     cronDelete: ['cron.delete', 1, TENANT, false],
     cronPause: ['cron.pause', 1, TENANT, false],
     cronResume: ['cron.resume', 1, TENANT, false],
+    batchClose: ['batch.close', 1, null, false],
+    batchGet: ['batch.get', 1, ['wait'], true],
+    batchCancel: ['batch.cancel', 1, null, false],
     sems: ['sem.list', 0, null, true],
     semCreate: ['sem.create', 2, ['durable'], false],
     semDelete: ['sem.delete', 1, null, false],
@@ -28,6 +31,7 @@ const PAGES = {
     tasks: ['task.list', 'tasks', 'list'],
     workers: ['worker.list', 'workers', 'page'],
     actors: ['actor.list', 'actors', 'page'],
+    batches: ['batch.list', 'batches', 'page'],
 };
 const MANY = { cancelMany: 'task.cancel', retryMany: 'task.retry', forgetMany: 'task.forget' };
 const CALL = ['timeout', 'signal'];
@@ -54,6 +58,10 @@ function addTo(Client) {
         add(name, function ({ timeout, signal, ...filter } = {}) {
             return pages(this, method, members, told(kind, filter, `${name}()`, CALL), { timeout, signal });
         });
+    /** Makes a batch, and answers it: tasks are its members by their option `batch`. onSuccess, onFailure, onEnd: [method, [params], {options}]. */
+    add('batchCreate', async function ({ timeout, signal, ...options } = {}) {
+        return this.request('batch.create', [told('batch', options, 'batchCreate()', CALL)], { timeout, signal });
+    });
     for (const [name, method] of Object.entries(MANY))
         add(name, async function ({ timeout, signal, ...filter } = {}) {
             return this.request(method, [told('filter', filter, `${name}()`, CALL)], { timeout, signal });

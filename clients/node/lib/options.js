@@ -102,13 +102,14 @@ const KINDS = {
     task: TASK,
     message: { ...TASK, turn: ['turn', same] },
     cron: { ...CRON, zone: ['zone', same], jitter: ['jitter', wholeOf], overlap: ['overlap', same], catchUp: ['catch_up', same] },
+    batch: { onSuccess: ['on_success', same], onFailure: ['on_failure', same], onEnd: ['on_end', same], ...plain('parent', 'durable', 'tenant'), keep: ['keep', wholeOf] },
     reminder: { in: ['in', wholeOf], at: ['at', momentOf], every: ['every', wholeOf] },
     get: { ...plain('result', 'history', 'params', 'options', 'attempts'), paramsText: ['params_text', same] },
     filter: { ...FILTER, all: ['all', same], dryRun: ['dry_run', same] },
     list: { ...FILTER, ...plain('contains', 'limit'), paramsText: ['params_text', same] },
     feed: { ...plain('after', 'event', 'state', 'method', 'tenant', 'key'), id: ['id', idsOf] },
     change: { priority: ['priority', same], delay: ['delay', wholeOf], at: ['at', momentOf] },
-    page: plain('method', 'limit', 'type', 'prefix', 'stage', 'tenant'),
+    page: plain('method', 'state', 'limit', 'type', 'prefix', 'stage', 'tenant'),
 };
 
 const AMBIGUOUS = ['submit()', 'submitMany()', 'an order of submitMany()', 'cronPut()', 'a policy'];

@@ -62,6 +62,20 @@ test('crons', async () => {
     assert.deepStrictEqual([await ergon.cronDelete('often'), await ergon.cronDelete('often')], [true, false]);
 });
 
+test('batches', async () => {
+    const { id } = await ergon.batchCreate({ onEnd: ['echo', ['it']], keep: '2h' });
+    await ergon.submitMany([1, 2].map((n) => ['echo', [n], { batch: id }]));
+    assert.strictEqual((await ergon.batchClose(id)).total, 2);
+    const { state, outcome, done, on_end: end } = await ergon.batchGet(id, { wait: 30000 });
+    assert.deepStrictEqual([state, outcome, done], ['ended', 'done', 2]);
+    assert.strictEqual(await ergon.task(end.task).wait(), 'it');
+    const other = await ergon.batchCreate();
+    assert.strictEqual((await ergon.batchCancel(other.id)).state, 'cancelling');
+    const ids = [];
+    for await (const batch of ergon.batches()) ids.push(batch.id);
+    assert.deepStrictEqual(ids, [other.id, id]);
+});
+
 test('semaphores', async () => {
     assert.deepStrictEqual(await ergon.semCreate('gpu', 2, { durable: 'none' }), { name: 'gpu', permits: 2 });
     const hold = await ergon.acquire('gpu', {});

@@ -237,6 +237,10 @@ class Client(Blocks):
     cron_resume = blocks(Methods.cron_resume)
     cron_run = blocks(Methods.cron_run)
     cron_delete = blocks(Methods.cron_delete)
+    batch_create = blocks(Methods.batch_create)
+    batch_close = blocks(Methods.batch_close)
+    batch_get = blocks(Methods.batch_get)
+    batch_cancel = blocks(Methods.batch_cancel)
     sem_list = blocks(Methods.sem_list)
     sem_create = blocks(Methods.sem_create)
     sem_delete = blocks(Methods.sem_delete)
@@ -250,6 +254,7 @@ class Client(Blocks):
     task_events = iterates(Methods.task_events)
     worker_list = iterates(Methods.worker_list)
     actor_list = iterates(Methods.actor_list)
+    batch_list = iterates(Methods.batch_list)
 
     def submit(self, method: str, *params: Any, answer_timeout: Until | None = None, **options: Unpack[TaskOptions]) -> Task:
         """As aio.Client.submit(); a Task."""

@@ -1,9 +1,10 @@
-"""Methods of the server about what there is: tasks by conditions, queues, crons, semaphores, workers, actors, and what happens.
+"""Methods of the server about what there is: tasks by conditions, queues, crons, batches, semaphores, workers, actors, and what
+happens.
 Answers are maps of PROTOCOL.md; moments in them are datetimes, durations seconds."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import Any, TypedDict, Unpack
 
 from .errors import ErgonError
@@ -46,6 +47,14 @@ class EventFilter(TypedDict, total=False):
     key: str
 
 
+class BatchOptions(TypedDict, total=False):
+    """`parent`: the id of a batch of which it is a member; `keep`: how long it is kept after its end."""
+    parent: str
+    durable: str
+    tenant: str
+    keep: Duration
+
+
 def part(answer: Any, name: str, kind: type) -> Any:
     """A part of a map that the server answered."""
     value = answer.get(name) if isinstance(answer, dict) else None
@@ -55,7 +64,7 @@ def part(answer: Any, name: str, kind: type) -> Any:
 
 
 def wire(conditions: Any, **more: Any) -> dict[str, Any]:
-    given = {name: ms_of(value, name) if name in ("older", "newer") else value for name, value in conditions.items()}
+    given = {name: ms_of(value, name) if name in ("older", "newer", "keep", "wait") else value for name, value in conditions.items()}
     return {**given, **{name: value for name, value in more.items() if value}}
 
 
@@ -153,6 +162,31 @@ class Methods:
     async def cron_delete(self, name: str, *, tenant: str | None = None) -> bool:
         """Was there one?"""
         return bool(await self.request("cron.delete", [name, wire({}, tenant=tenant)]))
+
+    async def batch_create(self, *, on_success: Sequence[Any] = (), on_failure: Sequence[Any] = (), on_end: Sequence[Any] = (),
+                           **options: Unpack[BatchOptions]) -> str:
+        """Makes a batch: its id, for the option `batch` of submit() and submit_many(). Each of the first three is a task that the
+        server submits once: (method, params) or (method, params, options), with options as PROTOCOL.md names them."""
+        calls = {"on_success": on_success, "on_failure": on_failure, "on_end": on_end}
+        told = wire({**options}, **{name: list(call) for name, call in calls.items()})
+        id: str = part(await self.request("batch.create", [told]), "id", str)
+        return id
+
+    async def batch_close(self, id: str) -> Found:
+        """The batch ends with its last member. The batch."""
+        return await self._map("batch.close", id)
+
+    async def batch_get(self, id: str, *, wait: Duration | None = None) -> Found:
+        """State and counts of a batch; with `wait` when it has ended, or the time is over."""
+        return await self._map("batch.get", id, wire({} if wait is None else {"wait": wait}))
+
+    async def batch_cancel(self, id: str) -> Found:
+        """Cancels it and its open members, without a wait for them."""
+        return await self._map("batch.cancel", id)
+
+    def batch_list(self, *, state: str | None = None, tenant: str | None = None) -> Events:
+        """All batches, newest first."""
+        return self._pages("batch.list", "batches", wire({}, state=state, tenant=tenant))
 
     async def sem_list(self) -> list[Found]:
         """All semaphores."""

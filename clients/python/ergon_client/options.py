@@ -70,6 +70,7 @@ class TaskOptions(Common, total=False):
     keep, keep_size  how long it is kept after its end, and the largest result in bytes
     durable          "none", "async", "fsync" or "replicated"
     actor            "TYPE/KEY": it is a message to this actor
+    batch            the id of a batch of which it is a member: batch_create()
     tenant, traceparent, tracestate"""
     deadline: Until
     delay: Duration
@@ -77,6 +78,7 @@ class TaskOptions(Common, total=False):
     key: str
     after: TaskId | Iterable[TaskId]
     after_any: TaskId | Iterable[TaskId]
+    batch: str
     traceparent: str | None
     tracestate: str | None
 

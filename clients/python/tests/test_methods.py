@@ -129,6 +129,18 @@ class Served(Many, unittest.TestCase):
         self.assertEqual(self.client.task(self.client.cron_run("nightly")).wait(), 42)
         self.assertEqual([self.client.cron_delete("nightly"), self.client.cron_delete("nightly")], [True, False])
 
+    def test_batches(self) -> None:
+        batch = self.client.batch_create(on_end=("times", [6, 7]), keep="2h")
+        for task in self.client.submit_many([("times", [n, n]) for n in range(3)], batch=batch):
+            self.assertNotIsInstance(task, RemoteError)
+        self.assertEqual(self.client.batch_close(batch)["total"], 3)
+        seen = self.client.batch_get(batch, wait="30s")
+        self.assertEqual((seen["state"], seen["outcome"], seen["done"]), ("ended", "done", 3))
+        self.assertEqual(self.client.task(seen["on_end"]["task"]).wait(), 42)
+        other = self.client.batch_create(parent=self.client.batch_create())
+        self.assertEqual(self.client.batch_cancel(other)["state"], "cancelling")
+        self.assertEqual([b["id"] for b in self.client.batch_list(state="open")], [self.client.batch_get(other)["parent"]])
+
     def test_semaphores(self) -> None:
         self.assertEqual(self.client.sem_create("gpu", 2), {"name": "gpu", "permits": 2})
         with self.client.sem("gpu") as hold:

@@ -86,6 +86,7 @@ struct batch {
     uint64_t gone[BATCH_ENDS]; /* of these: they have no row any more, and the file says so */
     uint64_t forgotten;        /* members that have left the memory */
     uint64_t child_open, child_ended; /* of the members those that are batches */
+    uint64_t audit_open, audit_ended; /* members as an audit that is under way counts them */
 
     uint64_t sent[BATCH_CALL_COUNT];    /* ids of what was submitted; 0: not yet */
     struct job *held[BATCH_CALL_COUNT]; /* of these: their rows go with the next write */

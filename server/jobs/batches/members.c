@@ -1,12 +1,14 @@
 #include "server/jobs/batches/members.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "server/jobs/accessors.h"
 #include "server/jobs/batches/batch.h"
 #include "server/jobs/batches/batch_rows.h"
 #include "server/jobs/core/ids.h"
+#include "server/jobs/core/walk.h"
 
 /* The batch whose counts the member changes; NULL: none. */
 static struct batch *counting(const struct jobs *jobs, const struct job *job)
@@ -118,4 +120,48 @@ void members_goes(struct jobs *jobs, struct job *job)
     assert(!job_state_open((enum job_state)job->counted) && job->counted < JOB_STATE_COUNT);
     batch_rows_leave(b, job->id, (enum job_state)job->counted);
     job->saved = JOB_SAVED_GONE;
+}
+
+/* --- An audit --- */
+
+static void count_member(void *arg, const struct job *job, uint64_t one)
+{
+    struct batch *b = batch_find(arg, job_batch(job));
+    if (!b)
+        return;
+    if (job_state_open((enum job_state)job->state))
+        b->audit_open += one;
+    else
+        b->audit_ended += one;
+}
+
+void members_audit_begin(struct jobs *jobs, struct job_census *census)
+{
+    census->member = count_member;
+    census->member_arg = jobs;
+    for (struct batch *b = jobs_batches(jobs)->first; b; b = b->next)
+        b->audit_open = b->audit_ended = 0;
+}
+
+static uint64_t sum_ended(const struct batch *b)
+{
+    return b->ended[0] + batch_failures(b);
+}
+
+/* Of one that has ended the counts stay, whatever becomes of its members. */
+bool members_audit(const struct jobs *jobs, char *text, size_t size)
+{
+    char id[ID_TEXT_SIZE];
+    for (const struct batch *b = jobs_batches(jobs)->first; b; b = b->next) {
+        uint64_t open = b->open - b->child_open,
+                 ended = sum_ended(b) - b->child_ended - b->forgotten;
+        if (batch_is_frozen(b) || (open == b->audit_open && ended == b->audit_ended))
+            continue;
+        snprintf(text, size,
+                 "batch %s counts %" PRIu64 " open and %" PRIu64
+                 " ended members that are kept, but there are %" PRIu64 " and %" PRIu64,
+                 id_batch_text(b->by_id.hash, id), open, ended, b->audit_open, b->audit_ended);
+        return false;
+    }
+    return true;
 }

@@ -19,4 +19,10 @@ void members_ended(struct jobs *jobs, const struct job *job);
  * write of the batch, which says how it ended. */
 void members_goes(struct jobs *jobs, struct job *job);
 
+/* --- An audit: the members are counted as all jobs are (core/walk.h) --- */
+
+void members_audit_begin(struct jobs *jobs, struct job_census *census);
+/* All jobs were counted.  False: the counts of a batch differ from that, and a text says so. */
+bool members_audit(const struct jobs *jobs, char *text, size_t size);
+
 #endif

@@ -46,6 +46,8 @@ void job_census_add(struct job_census *census, const struct job *job, uint64_t o
     census->states[job->state] += one;
     if (job_state_open((enum job_state)job->state))
         census->open[job->durable != DURABLE_NONE] += one;
+    if (job->in_batch && census->member)
+        census->member(census->member_arg, job, one);
 }
 
 void job_census_begin(struct job_census *census, struct job *first)

@@ -30,6 +30,9 @@ void walk_leave(struct job_walk *walks, const struct job *job);
 struct job_census {
     uint64_t open[2]; /* of jobs in memory, of durable ones */
     uint64_t states[JOB_STATE_COUNT];
+    /* Called for each member of a batch likewise; NULL: for none. */
+    void (*member)(void *arg, const struct job *job, uint64_t one);
+    void *member_arg;
     struct job *at; /* the next to be counted; NULL: all are */
     uint64_t upto;  /* id: the jobs up to here are counted */
 };

@@ -11,6 +11,7 @@
 #include "server/jobs/accessors.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/core/names.h"
+#include "server/jobs/core/walk.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/retention.h"
@@ -375,7 +376,9 @@ static void undo(struct jobs *jobs, struct job *job, const char *code, const cha
     const struct member_hooks *members = &jobs_scheduler(jobs)->members;
     if (job->in_batch)
         members->taken_back(members->arg, job);
+    job_census_changing(table->census, job);
     job->in_batch = 0;
+    job_census_changed(table->census, job);
     table_set_durable(table, job, DURABLE_NONE);
     job_unmark(job, JOB_SUBMITTING | JOB_DIRTY | JOB_ENDING | JOB_HARDENING | JOB_REWRITE);
     if (job->more)

@@ -15,6 +15,7 @@
 
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/counts.h"
+#include "server/jobs/batches/members.h"
 #include "server/jobs/core/walk.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
@@ -154,6 +155,13 @@ static void check_actors(const struct jobs *jobs, struct differences *d)
         differ(d, "store: %" PRIu64 " actors counted, but %" PRIu64 " rows", counted, rows);
 }
 
+static void check_batches(const struct jobs *jobs, struct differences *d)
+{
+    char text[sizeof d->texts[0]];
+    if (!members_audit(jobs, text, sizeof text))
+        differ(d, "%s", text);
+}
+
 /* False: the rows are not known. */
 static bool check(const struct jobs *jobs, const struct audit *au, struct differences *d)
 {
@@ -161,6 +169,7 @@ static bool check(const struct jobs *jobs, const struct audit *au, struct differ
     check_account(d, "tasks in memory", &jobs_table(jobs)->in_memory, au->census.open[0]);
     check_queues(jobs, au, d);
     check_actors(jobs, d);
+    check_batches(jobs, d);
     if (!jobs_store(jobs))
         return true;
     if (au->rows_error == STORE_OK)
@@ -254,6 +263,7 @@ static void serve(struct jobs *jobs, struct operation *op)
     assert(!jobs_table(jobs)->census); /* of the audit alone */
     *jobs_audit(jobs) = au;
     job_census_begin(&au->census, jobs_table(jobs)->first);
+    members_audit_begin(jobs, &au->census);
     jobs_table(jobs)->census = &au->census;
     jobs_journal(jobs)->rows_open = 0;
     counts_check(actors_of(jobs));

@@ -5,6 +5,7 @@
 #include <ergon/client_actors.h>
 #include <ergon/client_connections.h>
 #include <ergon/client_feed.h>
+#include <ergon/client_batches.h>
 #include <ergon/client_sems.h>
 #include <ergon/client_workers.h>
 
@@ -158,6 +159,26 @@ TEST(semaphores_are_made_held_and_shown)
     expect(ergon_request_sem_revoke("s", 7, NULL), "sem.revoke", "[\"s\",7,{}]");
     o.size = 0;
     assert_int_equal(ergon_blocking_ask(NULL, ergon_request_sem_acquire("s", &o), 0, &answer),
+                     ERGON_END_INVALID);
+}
+
+TEST(batches_are_made_and_shown)
+{
+    const struct ergon_task_order end = {.method = "mail", .options = ERGON_TASK(.retries = 3)};
+    struct ergon_batch_options o = {.size = sizeof o, .on_end = &end, .parent = "b", .keep_ms = 7};
+    const struct ergon_answer *answer;
+    expect(ergon_request_batch_create(NULL), "batch.create", "[{}]");
+    expect(ergon_request_batch_create(&o), "batch.create",
+           "[{\"on_end\":[\"mail\",[],{\"retries\":3}],\"parent\":\"b\",\"keep\":7}]");
+    expect(ergon_request_batch_add("b", &end, 1, ERGON_TASK(.batch = "b")), "batch.add",
+           "[\"b\",[[\"mail\",[],{\"retries\":3}]],{\"batch\":\"b\"}]");
+    expect(ergon_request_batch_close("b"), "batch.close", "[\"b\"]");
+    expect(ergon_request_batch_cancel("b"), "batch.cancel", "[\"b\"]");
+    expect(ergon_request_batch_get("b", 5), "batch.get", "[\"b\",{\"wait\":5}]");
+    expect(ergon_request_batches("open", NULL, "c", 3), "batch.list",
+           "[{\"state\":\"open\",\"cursor\":\"c\",\"limit\":3}]");
+    o.size = 0;
+    assert_int_equal(ergon_blocking_ask(NULL, ergon_request_batch_create(&o), 0, &answer),
                      ERGON_END_INVALID);
 }
 
