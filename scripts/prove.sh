@@ -105,10 +105,14 @@ attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attac
 # Three nodes and a database of three under faults drawn at random: ERGON_SECONDS says how long. Needs root, for its network namespaces.
 cluster() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/cluster/prove.py; }
 
+# Submissions in transactions of applications, with applications, owners and the database killed at random: ERGON_ROWS says how many,
+# ERGON_CONNECTIONS from how many.
+inbox() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/cluster/inbox.py; }
+
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems actors stop attacks cluster tls models histories cluster-sim fuzz sim"
+all="damages kill cuts fleet sems actors stop attacks cluster inbox tls models histories cluster-sim fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$(echo "$name" | tr - _)" ;;

@@ -508,6 +508,8 @@ static void list_urls(const struct acceptor *a, char *text, size_t size)
 
     text[0] = '\0';
     for (uint32_t i = 0; i < acceptor_count(a); i++) {
+        if (!*acceptor_url(a, i))
+            continue;
         int n = snprintf(text + len, size - len, "%s%s", i > 0 ? " " : "", acceptor_url(a, i));
         if ((size_t)n >= size - len) {
             text[len] = '\0';

@@ -55,6 +55,8 @@ static int load_modules(struct registry *registry, const struct config *config, 
 static void print_listeners(struct acceptor *a)
 {
     for (uint32_t i = 0; i < acceptor_count(a); i++) {
+        if (!*acceptor_url(a, i))
+            continue;
         log_info("listening", LOG_STR("url", acceptor_url(a, i)));
         printf("%s\n", acceptor_url(a, i));
     }

@@ -15,12 +15,15 @@
 #include "server/access/rights.h"
 #include "server/membership.h"
 #include "server/front/fronts.h"
+#include "server/intake/intake.h"
 #include "server/plan.h"
 #include "server/reload.h"
 #include "server/rpc/figures.h"
 #include "server/rpc/job_requests.h"
 #include "server/rpc/spec_options.h"
 #include "server/runtime/activator.h"
+#include "server/store/driver.h"
+#include "server/store/inbox_source.h"
 #include "server/store/store.h"
 #include "server/system/machine.h"
 #include "server/tasks/tasks_rings.h"
@@ -372,6 +375,21 @@ static int listen_for_nodes(struct topology *t, const struct config *c, char *er
     return 0;
 }
 
+/* ---- what applications submit in transactions of their own ---- */
+
+static int build_intake(struct topology *t, const struct config *c, char *error, size_t size)
+{
+    const struct intake_options options = {
+        .source = driver_symbol(c->store, INBOX_SOURCE_SYMBOL, error, size),
+        .where = c->store,
+        .cluster = membership_cluster(t->membership),
+        .acceptor = t->acceptor,
+        .scan = t->shared.limits.scan};
+
+    t->intake = options.source ? intake_new(&options, error, size) : NULL;
+    return t->intake ? 0 : -1;
+}
+
 /* ---- flight recorders ---- */
 
 static void list_ring(struct recorder_rings *rings, const struct activator *a)
@@ -470,6 +488,8 @@ int topology_listen(struct topology *t, const struct config *config, char *error
     }
     if (t->fronts && listen_for_nodes(t, config, error, size) < 0)
         return -1;
+    if (t->membership && build_intake(t, config, error, size) < 0)
+        return -1;
     return reload_secrets(config, t->acceptor, NULL, error, size);
 }
 
@@ -506,11 +526,16 @@ int topology_start(struct topology *t, char *error, size_t size)
         tasks_stop(t->tasks, AO_S(1));
         return -1;
     }
-    what = "a loop's thread";
-    if (threads_start(&t->threads) == 0)
-        return 0;
-    why = errno;
-    threads_stop(&t->threads, AO_NEVER);
+    what = "the thread of the inbox";
+    why = t->intake ? intake_start(t->intake) : 0;
+    if (why == 0) {
+        what = "a loop's thread";
+        if (threads_start(&t->threads) == 0)
+            return 0;
+        why = errno;
+        intake_stop(t->intake);
+        threads_stop(&t->threads, AO_NEVER);
+    }
     fronts_stop(t->fronts);
     jobs_stop(t->jobs);
     membership_stop(t->membership);
@@ -555,6 +580,7 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
     if (limit < least_join)
         limit = least_join;
     ao_time began = clock_monotonic();
+    intake_stop(t->intake);
     uint32_t stuck = threads_stop(&t->threads, began + limit - least_join / 2);
     fronts_stop(t->fronts);
     ao_time passed = clock_monotonic() - began;
@@ -574,6 +600,7 @@ void topology_free(struct topology *t)
 {
     if (!t)
         return;
+    intake_free(t->intake);
     if (t->acceptor)
         acceptor_free(t->acceptor);
     for (uint32_t i = 0; t->loops && i < t->loop_count; i++)

@@ -6,6 +6,7 @@
  *                 thread of its own
  *   blocking      a thread each, started by the task system
  *   store         a thread of its own, where a store is configured
+ *   intake        likewise, of a cluster
  *   main          no activator: it waits for signals (server/lifecycle.c)
  *
  * It is built from the configuration, started, drained, stopped and freed.
@@ -28,6 +29,7 @@ struct loop {
 };
 
 struct fronts;     /* server/front/fronts.h */
+struct intake;      /* server/intake/intake.h */
 struct membership; /* server/membership.h */
 struct exporter;   /* server/tracing/exporter.h */
 struct tracer;
@@ -54,6 +56,7 @@ struct topology {
     struct jobs *jobs;
     struct acceptor *acceptor;
     struct fronts *fronts; /* NULL: there is no cluster */
+    struct intake *intake;   /* likewise */
     struct rpc_shared shared;
     struct recorder_rings rings; /* of all threads that have one; borrowed by rpc */
     char *worker_methods;        /* borrowed by rpc and the jobs; NULL: none */

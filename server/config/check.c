@@ -233,7 +233,7 @@ static void check_tenant(const struct subject *s, const struct config_tenant *t)
 
 static bool names_a_mechanism(const char *member)
 {
-    static const char *const known[] = {"token:", "cert:", "unix:", "address:"};
+    static const char *const known[] = {"token:", "cert:", "unix:", "address:", "database:"};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strncmp(member, known[i], strlen(known[i])) == 0)
@@ -252,7 +252,7 @@ static void check_role(const struct subject *s, const struct config_role *role)
     for (size_t i = 0; i < role->members.count; i++)
         if (!names_a_mechanism(role->members.at[i]))
             wrong(s, "members",
-                  "\"%.100s\": write token:, cert:, unix: or address: before the name",
+                  "\"%.100s\": write token:, cert:, unix:, address: or database: before the name",
                   role->members.at[i]);
     check_patterns(s, "members", &role->members);
     check_patterns(s, "methods", &role->methods);

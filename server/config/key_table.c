@@ -445,7 +445,8 @@ static const struct config_key tenant_keys[] = {
 static const struct config_key role_keys[] = {
     {"name", NULL, &config_name, AT(name), .help = "in messages"},
     {"members", NULL, &config_namelist, AT(members),
-     .help = "principals or patterns: token:alice, cert:*, unix:root, address:127.0.0.1"},
+     .help = "principals or patterns: token:alice, cert:*, unix:root, address:127.0.0.1, "
+             "database:shop"},
     {"methods", NULL, &config_namelist, AT(methods),
      .help = "patterns of methods; rights over others by their full names: task.any"},
     {"tenants", NULL, &config_namelist, AT(tenants),

@@ -31,6 +31,8 @@ struct conn_vouched *conn_vouched(const struct connection *c); /* NULL: nobody s
 /* Did it come by a listener of nodes (LISTENER_AUTH_NODE)?  Then the node's name, which is empty of
  * one on a Unix socket. */
 bool conn_is_of_node(const struct connection *c, char *name, size_t size);
+/* Does it take over submissions of a database (LISTENER_AUTH_DATABASE)? */
+bool conn_is_of_database(const struct connection *c);
 /* What it holds is charged to this: that of its principal, or of its address (or Unix user) while
  * there is none.  Borrowed, as the principal.  Of a connection that is open, or was. */
 struct tally *conn_tally(const struct connection *c);

@@ -101,7 +101,10 @@ enum listener_auth {
     LISTENER_AUTH_CERT,  /* the client certificate's subjectAltName is the principal */
     /* A node of the cluster, by its certificate or, on a Unix socket, as the server's own user: its
      * peer has no principal until the port has named one (conn_vouch()). */
-    LISTENER_AUTH_NODE
+    LISTENER_AUTH_NODE,
+    /* Of this process alone, net_adopt(): the role of the database whose submissions it takes over
+     * is the principal. */
+    LISTENER_AUTH_DATABASE
 };
 
 /* One listener and its rules. */
@@ -139,7 +142,8 @@ int acceptor_listen(struct acceptor *a, const struct listener_options *options, 
 int acceptor_listen_inside(struct acceptor *a, const struct url *way,
                            const struct listener_options *options, char *error, size_t size);
 uint32_t acceptor_count(const struct acceptor *a); /* of listeners */
-/* Of the i-th listener, with the real port; the acceptor's. */
+/* Of the i-th listener, with the real port; the acceptor's.  Empty: it is for this process alone.
+ */
 const char *acceptor_url(const struct acceptor *a, uint32_t i);
 /* Closes the listeners and all connections; unlinks Unix sockets that it made.  NULL is fine. */
 void acceptor_free(struct acceptor *a);
@@ -171,8 +175,8 @@ struct net_origin {
     bool is_user; /* of this machine, by a Unix socket: `uid`; else `address` counts */
     uint32_t uid;
     struct sockaddr_storage address;
-    /* The name in the certificate, which the accepting side has verified (tls_bare_name()); "": the
-     * peer has shown none. */
+    /* The name in the certificate, which the accepting side has verified (tls_bare_name()), or of
+     * the role; "": the peer has shown none. */
     char certificate[NET_NAME_MAX];
 };
 /* Takes a connected stream socket, non-blocking, as if a listener (that of the index, which

@@ -129,13 +129,36 @@ bool spec_may_share(struct job_request *jr, struct job_spec *spec)
                        what[4] == 'a' ? " (`tenants`, or \"task.any\")" : "");
 }
 
+static bool read_inbox_row(struct reader *r, void *out)
+{
+    return read_uint(r, out);
+}
+
 bool spec_options(struct job_request *jr, struct job_spec *spec)
 {
+    const struct option own = {"inbox", read_inbox_row, &spec->inbox, "the number of a row"};
+    const struct spec_extra extra = {&own, 1};
+    bool of_database = conn_is_of_database(jr->rq->conn);
     char error[200];
 
-    if (spec_read_options(&jr->r, spec, &jr->ids, NULL, error, sizeof error))
+    if (spec_read_options(&jr->r, spec, &jr->ids, of_database ? &extra : NULL, error, sizeof error))
         return true;
     return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", error);
+}
+
+/* What comes with a committed transaction is written, or not taken.  A message is as durable as its
+ * actor, which the jobs know. */
+static bool last(struct job_request *jr, struct job_spec *spec)
+{
+    if (spec->inbox == 0 || spec->durable >= DURABLE_FSYNC)
+        return true;
+    if (spec->said & 1u << JOB_OPTION_durable)
+        return spec_refuse(jr, ERGON_E_BAD_PARAMS,
+                           "option durable: a transaction submits tasks that are \"fsync\" or "
+                           "\"replicated\"; leave it out");
+    if (spec->actor.len == 0)
+        spec->durable = DURABLE_FSYNC;
+    return true;
 }
 
 /* Actors are kept in memory, and so are their messages. */
@@ -159,7 +182,7 @@ bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, co
                            "a member of a batch is no message to an actor, and has no `coalesce`: "
                            "leave out one of the two");
     address(spec);
-    return spec_may_share(jr, spec);
+    return last(jr, spec) && spec_may_share(jr, spec);
 }
 
 /* The options of a message, with `turn`. */

@@ -254,6 +254,15 @@ static const struct store_column turn_columns[] = {
 };
 const struct store_table row_turns = {.table = "turns", .order = "seq", COLUMNS(turn_columns)};
 
+static const struct store_column inbox_columns[] = {
+    {"id", KEY(store_inbox_row, U64, id)},
+};
+const struct store_table store_inbox = {.table = "inbox",
+                                        .order = "id",
+                                        COLUMNS(inbox_columns),
+                                        .one = "submission",
+                                        .cluster = true};
+
 static const struct store_column actor_type_columns[] = {
     {"type", KEY(store_actor_type, TEXT, type), .required = true, .since = 12},
     {"policy", FIELD(store_actor_type, BLOB, policy), .since = 12,

@@ -106,6 +106,9 @@ struct store_task {
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
     struct span result;                 /* of one that is not done: its checkpoint */
     uint32_t boards; /* of a cluster: boards that were lost when its last row was written */
+    /* PUT: this row of the inbox goes with it, in the same transaction; if that is gone, the put is
+     * STORE_REFUSED.  0: there is none. */
+    uint64_t taken;
 };
 
 /* The number of the last attempt that may have begun, by a row that was read when so many boards
@@ -222,6 +225,11 @@ struct store_turn {
     uint8_t gone; /* 1: the actor was removed */
 };
 
+/* A submission of an application: see inbox_source.h.  The client removes such rows only. */
+struct store_inbox_row {
+    uint64_t id;
+};
+
 /* The policy that a type of actors was registered with last. */
 struct store_actor_type {
     struct span type;
@@ -288,6 +296,7 @@ extern const struct store_table store_cron_states; /* what changes of a cron */
 extern const struct store_table store_batches;
 extern const struct store_table store_node_boards; /* of the nodes that joined */
 extern const struct store_table store_actors, store_actor_types;
+extern const struct store_table store_inbox; /* STORE_ROW_REMOVE alone, of a database */
 
 enum { STORE_ROW_MAX = 192 /* bytes of a struct that is put as a row */ };
 

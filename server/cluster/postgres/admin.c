@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "server/store/postgres/connection.h"
 #include "server/store/postgres/ddl.h"
+#include "server/store/postgres/ddl_inbox.h"
 #include "server/store/postgres/errors.h"
 
 #define ADMIN_TIMEOUT AO_S(60)
@@ -41,6 +42,26 @@ static bool run_all(struct connection *c, const char *where, const char *sql,
     PGresult *r = run(c, where, sql, fault);
     PQclear(r);
     return r != NULL;
+}
+
+/* --- The roles of applications --- */
+
+/* What is missing, if the session could not make it. */
+static void say_roles(struct connection *c, const char *where, char *text, size_t size)
+{
+    struct store_fault fault;
+    size_t len = strlen(text);
+    PGresult *r = run(c, where,
+                      "SELECT count(*) FROM pg_roles WHERE rolname IN ('ergon_submit', "
+                      "'ergon_read')",
+                      &fault);
+    if (r && strcmp(PQgetvalue(r, 0, 0), "2") != 0)
+        snprintf(text + len, size - len,
+                 "%sthis role may not make the roles ergon_submit and ergon_read; for "
+                 "applications, run CREATE ROLE ergon_submit; CREATE ROLE ergon_read; as one that "
+                 "may, then ergon cluster upgrade",
+                 len > 0 ? "; " : "");
+    PQclear(r);
 }
 
 /* --- init --- */
@@ -85,6 +106,7 @@ static bool create(struct connection *c, const char *where, const char *cluster,
     if (good) {
         ddl_create(&sql, cluster);
         good = !role || grant(c, role, &sql);
+        ddl_add_inbox_roles(&sql);
     }
     if (!good)
         error_say(fault, STORE_MEMORY, where, "there is no memory, or the role's name is no name");
@@ -106,6 +128,9 @@ static int admin_init(const char *where, const char *cluster, const char *role, 
     if (!open_admin(&c, where, &fault))
         return fail(&fault, text, size);
     bool good = is_new(&c, where, &fault) && create(&c, where, cluster, role, &fault);
+    text[0] = '\0';
+    if (good)
+        say_roles(&c, where, text, size);
     connection_close(&c);
     return good ? 0 : fail(&fault, text, size);
 }
@@ -148,6 +173,7 @@ static bool upgrade(struct connection *c, const char *where, enum upgrade_step s
         if (step == UPGRADE_FINISH)
             sql_add(&sql, "UPDATE ergon.cluster SET protocol_min = version;");
         good = !role || grant(c, role, &sql);
+        ddl_add_inbox_roles(&sql);
     }
     if (!good)
         error_say(fault, STORE_IO, where, "there is no memory, or the role's name is no name");
@@ -167,19 +193,25 @@ static int admin_upgrade(const char *where, enum upgrade_step step, const char *
     bool good = read_version(&c, where, &version, &least, &fault) &&
                 check_age(version, where, &fault) &&
                 (step == UPGRADE_CHECK || upgrade(&c, where, step, role, &fault));
-    connection_close(&c);
-    if (!good)
-        return fail(&fault, text, size);
     snprintf(text, size, "the schema is of version %d, and nodes from version %d on may use it",
              SCHEMA_VERSION, step == UPGRADE_FINISH ? SCHEMA_VERSION : least);
-    return 0;
+    if (good && step != UPGRADE_CHECK)
+        say_roles(&c, where, text, size);
+    connection_close(&c);
+    return good ? 0 : fail(&fault, text, size);
 }
 
 /* --- doctor --- */
 
+/* The names are looked up at run time, so the table may be missing. */
+#define MAY_READ_INBOX                                                                             \
+    "(to_regclass('ergon.inbox') IS NOT NULL AND "                                                 \
+    "coalesce(has_table_privilege(to_regclass('ergon.inbox'), 'SELECT'), false) AND "              \
+    "coalesce(has_table_privilege(to_regclass('ergon.inbox'), 'DELETE'), false))"
+
 /* `sql` gives one row: the value, and how bad it is (enum fact_grade). */
 static const struct look {
-    const char *name, *sql, *text;
+    const char *name, *sql, *text; /* "inbox_…": only where the session may read the inbox */
 } looks[] = {
     {"server_version", "SELECT current_setting('server_version'), 0", ""},
     {"synchronous_standby_names",
@@ -229,16 +261,34 @@ static const struct look {
      "SELECT coalesce(sum(n_dead_tup), 0)::bigint, CASE WHEN sum(n_dead_tup) > 1000000 AND "
      "sum(n_dead_tup) > sum(n_live_tup) THEN 1 ELSE 0 END FROM pg_stat_all_tables "
      "WHERE schemaname = 'ergon'",
-     "autovacuum does not keep up; raise autovacuum_vacuum_cost_limit"}};
+     "autovacuum does not keep up; raise autovacuum_vacuum_cost_limit"},
+    {"inbox",
+     "SELECT CASE WHEN to_regclass('ergon.inbox') IS NULL THEN 'missing' WHEN " MAY_READ_INBOX
+     " THEN 'there' ELSE 'no right' END, CASE WHEN " MAY_READ_INBOX " THEN 0 ELSE 1 END",
+     "nothing takes over what applications submit by ergon.submit(); run ergon cluster upgrade, "
+     "with --role of the nodes"},
+    {"inbox_oldest_s",
+     "SELECT coalesce(extract(epoch FROM clock_timestamp() - min(submitted_at))::bigint, 0), "
+     "CASE WHEN min(submitted_at) < clock_timestamp() - interval '1 minute' THEN 1 ELSE 0 END "
+     "FROM ergon.inbox",
+     "committed submissions wait so long for the owner; its log says why it does not take them"},
+    {"inbox_refused",
+     "SELECT count(*), CASE WHEN count(*) > 0 THEN 1 ELSE 0 END FROM ergon.inbox_refused",
+     "submissions by ergon.submit() were refused; ergon.inbox_refused says why, and keeps the "
+     "newest " INBOX_REFUSED_KEEP}};
 
 static int look_all(struct connection *c, const char *where,
                     void (*tell)(void *arg, const struct cluster_fact *fact), void *arg,
                     struct store_fault *fault)
 {
+    bool has_inbox = false;
     for (unsigned n = 0; n < sizeof looks / sizeof *looks; n++) {
+        if (strncmp(looks[n].name, "inbox_", strlen("inbox_")) == 0 && !has_inbox)
+            continue;
         PGresult *r = run(c, where, looks[n].sql, fault);
         if (!r)
             return -1;
+        has_inbox |= strcmp(looks[n].name, "inbox") == 0 && PQgetvalue(r, 0, 0)[0] == 't';
         if (PQntuples(r) == 1) {
             enum fact_grade grade = (enum fact_grade)atoi(PQgetvalue(r, 0, 1));
             tell(arg, &(struct cluster_fact){.name = looks[n].name,

@@ -236,7 +236,7 @@ struct job {
     uint8_t in_batch : 1; /* it is a member of a batch: member.h */
     uint8_t is_followed : 1; /* an operation has joined that wants its history as it grows */
     uint8_t is_message : 1;  /* to an actor: struct message is behind it (message.h) */
-    uint8_t is_held : 1;     /* its first row is one of a turn's group: journal_hold() */
+    uint8_t is_held : 1;     /* its first row goes with others: journal_hold() */
 };
 
 /* Bodies of up to so many bytes are behind the job, in steps of so many. */

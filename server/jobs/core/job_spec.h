@@ -51,6 +51,7 @@ struct job_spec {
     uint32_t said;    /* options that were given: bits by enum job_option_id; of messages alone */
     struct trace_context traceparent; /* of the submitter, or none */
     struct span tracestate;
+    uint64_t inbox; /* the row of the store's inbox that is submitted; 0: it came on the wire */
     struct block *message; /* in which all spans lie: a new job takes it over; NULL: it copies */
 };
 

@@ -547,6 +547,21 @@ bool journal_add_held(struct jobs *jobs, struct store_op *group, struct job *con
     return true;
 }
 
+void journal_push_held(struct jobs *jobs, struct job *job, uint64_t taken)
+{
+    assert(job->is_held && job->row == JOB_NEW && job->pending == 1);
+    struct store_op *write = codec_write(jobs, job, row_back);
+    if (!write) {
+        journal_let_go(jobs, job, STORE_MEMORY);
+        return;
+    }
+    write->task.taken = taken;
+    job->is_held = 0;
+    job_unmark(job, JOB_DIRTY);
+    push(jobs, job, write, write);
+    job_effect(jobs_table(jobs), job, EFFECT_HISTORY);
+}
+
 void journal_let_go(struct jobs *jobs, struct job *job, enum store_error error)
 {
     assert(job->is_held && job->row == JOB_NEW && job->pending == 1);

@@ -15,6 +15,7 @@
 #include "server/jobs/life/submit.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/operations/turns.h"
+#include "server/jobs/verbs/intake.h"
 
 enum {
     OUTCOME_MAX = 128, /* bytes of the answer about a spec that was taken */
@@ -76,6 +77,8 @@ static size_t names_of(const struct job_spec *spec)
            (spec->rate_key.len > 0);
 }
 
+static const char in_memory[] = "the actor is not durable, so a transaction cannot submit to it";
+
 static struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
@@ -97,6 +100,11 @@ static struct job *submission_take(struct jobs *jobs, struct operation *op, uint
     enum ergon_error error = job_submit(jobs, spec, &submitter, &done, text, sizeof text);
     if (error != ERGON_OK) {
         fail(outcome, error, text);
+        return NULL;
+    }
+    if (!intake_admits(spec, done.job, done.hardens)) {
+        job_unsubmit(jobs, &done, in_memory);
+        fail(outcome, ERGON_E_BAD_PARAMS, in_memory);
         return NULL;
     }
     assert(!done.hardens || done.duplicate || done.coalesced); /* a new job has no other row */
@@ -126,10 +134,12 @@ static void submission_saved(struct jobs *jobs, struct operation *op, uint32_t i
         return; /* what failed is a later write, which others want */
     if (error != STORE_OK)
         fail(outcome, sync_error(error), store_error_text(error));
-    if (joins && error == STORE_OK)
+    if (joins && error == STORE_OK) {
         job_joined(job, &op->submission.specs[i]);
-    else if (joins && outcome->coalesced)
+        intake_hardened(jobs, op, i);
+    } else if (joins && outcome->coalesced) {
         job_cancel(jobs_scheduler(jobs), job);
+    }
 }
 
 static const char *text_of(const struct submission_outcome *outcome)
@@ -319,6 +329,8 @@ static void take_next(struct jobs *jobs, struct operation *op)
     struct job *job = submission_take(jobs, op, i);
     if (job && waits_for_commit(op, i, job))
         await_commit(op, job, i);
+    if (job && op->submission.specs[i].inbox > 0)
+        intake_taken(jobs, op, i, job);
     op->submission.joins |= op->submission.outcomes[i].hardens;
 }
 
@@ -327,7 +339,7 @@ static void take_next(struct jobs *jobs, struct operation *op)
 static bool serve_part(struct jobs *jobs, struct operation *op)
 {
     const struct submission_arguments *s = &op->submission;
-    uint32_t begun = jobs_work(jobs);
+    uint32_t begun = jobs_work(jobs), from = s->taken;
     if (!op->begun && !submission_begin(op))
         return true;
     if (!op->begun && op->cls == &operation_actor_tell && s->caller > 0 &&
@@ -336,6 +348,7 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
     op->begun = true;
     while (s->taken < s->count && jobs_work(jobs) - begun < TURN_WORK)
         take_next(jobs, op);
+    intake_push(jobs, op, from);
     if (s->taken < s->count)
         return false;
     if (op->waiting.open == 0) {

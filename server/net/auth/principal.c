@@ -20,7 +20,8 @@ struct principal {
 static const char *const mechanisms[] = {[PRINCIPAL_TOKEN] = "token:",
                                          [PRINCIPAL_CERT] = "cert:",
                                          [PRINCIPAL_UNIX] = "unix:",
-                                         [PRINCIPAL_ADDRESS] = "address:"};
+                                         [PRINCIPAL_ADDRESS] = "address:",
+                                         [PRINCIPAL_DATABASE] = "database:"};
 enum { MECHANISMS = sizeof mechanisms / sizeof mechanisms[0] };
 
 bool principal_is_full_name(const char *text)

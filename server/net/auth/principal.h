@@ -13,10 +13,11 @@ struct principal;
 /* The mechanism that authenticated a principal.  It is part of the name, so that a token `alice`, a
  * certificate `alice` and a user `alice` are three principals. */
 enum principal_mechanism {
-    PRINCIPAL_TOKEN,  /* "token:alice": as the token file names it */
-    PRINCIPAL_CERT,   /* "cert:alice.example": a subjectAltName */
-    PRINCIPAL_UNIX,   /* "unix:alice": the user at the other end of the socket */
-    PRINCIPAL_ADDRESS /* "address:192.0.2.7", "address:2001:db8::/64": it was not asked */
+    PRINCIPAL_TOKEN,   /* "token:alice": as the token file names it */
+    PRINCIPAL_CERT,    /* "cert:alice.example": a subjectAltName */
+    PRINCIPAL_UNIX,    /* "unix:alice": the user at the other end of the socket */
+    PRINCIPAL_ADDRESS, /* "address:192.0.2.7", "address:2001:db8::/64": it was not asked */
+    PRINCIPAL_DATABASE /* "database:shop": a role of the store's database */
 };
 
 enum { PRINCIPAL_NAME_MAX = 4096 /* bytes of a name without its mechanism; longer ones are cut */ };
@@ -27,9 +28,9 @@ enum { PRINCIPAL_NAME_MAX = 4096 /* bytes of a name without its mechanism; longe
 struct principal_options {
     enum principal_mechanism how;
     const char *name; /* without its mechanism */
-    /* The tenant of its tasks, if no role says otherwise.  NULL gives the default: for a token or a
-     * user, the name without its mechanism; for a certificate, the whole name; for an address,
-     * PRINCIPAL_TENANT_OF_ALL. */
+    /* The tenant of its tasks, if no role says otherwise.  NULL gives the default: for a token, a
+     * user or a role of the database, the name without its mechanism; for a certificate, the whole
+     * name; for an address, PRINCIPAL_TENANT_OF_ALL. */
     const char *tenant;
     /* Comma-separated patterns of what it may call: of a token beside what its roles say, of others
      * if they have no role. */

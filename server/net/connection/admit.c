@@ -162,7 +162,8 @@ static const struct principal *make_anew(const struct connection *c, enum princi
     principal_full_name(how, name, full, sizeof full);
     if (c->slot->rules->auth == LISTENER_AUTH_NONE)
         options.tenant = PRINCIPAL_TENANT_OF_ALL;
-    else if (how == PRINCIPAL_UNIX && tokens != NULL && token_table_names(tokens, name))
+    else if ((how == PRINCIPAL_UNIX || how == PRINCIPAL_DATABASE) && tokens != NULL &&
+             token_table_names(tokens, name))
         options.tenant = full; /* the token's is the name */
     return principal_new(&options);
 }
@@ -247,6 +248,11 @@ bool conn_is_of_node(const struct connection *c, char *name, size_t size)
     return true;
 }
 
+bool conn_is_of_database(const struct connection *c)
+{
+    return c->slot->rules->auth == LISTENER_AUTH_DATABASE;
+}
+
 /* Its first message names the client that the node speaks for. */
 static bool admit_node(const struct connection *c)
 {
@@ -267,6 +273,8 @@ bool admit_peer(struct connection *c)
         return admit_node(c);
     case LISTENER_AUTH_CERT:
         return admit_by_certificate(c);
+    case LISTENER_AUTH_DATABASE:
+        return become(c, PRINCIPAL_DATABASE, conn_slot_user(c->slot));
     case LISTENER_AUTH_PEER:
         return admit_by_socket(c);
     case LISTENER_AUTH_NONE:

@@ -451,6 +451,11 @@ static bool settles(const struct store_op *op)
     return op->kind == STORE_CHANGE && op->task.settled;
 }
 
+static bool takes_row(const struct store_op *op)
+{
+    return op->kind == STORE_PUT && op->task.taken > 0;
+}
+
 static bool is_event(const struct store_op *op)
 {
     return op->kind == STORE_EVENT;
@@ -537,6 +542,32 @@ static bool send_part(struct postgres_store *s, const struct part *part, uint32_
     return statement_send(s, part->statement);
 }
 
+/* A schema may have no inbox, so this is not one of the prepared statements. */
+static const char take_text[] =
+    "WITH d AS (DELETE FROM ergon.inbox WHERE id = ANY ($1::bigint[]) RETURNING 1) "
+    "SELECT ergon.rows((SELECT count(*) FROM d), $2::bigint)";
+
+static bool send_text(struct postgres_store *s, const char *text)
+{
+    const struct params *p = values_end(&s->values);
+    return p && PQsendQueryParams(s->link.pg, text, p->count, p->types, p->values, p->lengths,
+                                  p->formats, 1);
+}
+
+/* The rows of the inbox that became these tasks go in the same transaction, or none of it happens.
+ */
+static bool send_taken(struct postgres_store *s, uint32_t count)
+{
+    static const struct store_column taken = {
+        .name = "taken", .kind = COLUMN_U64, .at = offsetof(struct store_task, taken)};
+    if (count == 0)
+        return true;
+    values_begin(&s->values);
+    values_array(&s->values, &taken, s->rows, count, &s->names, false);
+    values_number(&s->values, count);
+    return send_text(s, take_text);
+}
+
 static bool send_page(struct postgres_store *s, const struct store_op *page)
 {
     values_begin(&s->values);
@@ -564,6 +595,11 @@ static bool send_run(struct postgres_store *s, struct store_op *const *ops, uint
                 s->rows[rows++] = row_of(ops[n]);
         good = rows == 0 || send_part(s, &parts[p], rows);
     }
+    uint32_t taken = 0;
+    for (uint32_t n = 0; n < count; n++)
+        if (ops[n] && takes_row(ops[n]))
+            s->rows[taken++] = row_of(ops[n]);
+    good = good && send_taken(s, taken);
     const struct store_op *last = ops[count - 1];
     if (good && last && last->kind == STORE_ROW_PAGE)
         good = send_page(s, last);
@@ -571,13 +607,6 @@ static bool send_run(struct postgres_store *s, struct store_op *const *ops, uint
 }
 
 /* --- Rows that people's verbs change: a statement each, in their order --- */
-
-static bool send_text(struct postgres_store *s, const char *text)
-{
-    const struct params *p = values_end(&s->values);
-    return p && PQsendQueryParams(s->link.pg, text, p->count, p->types, p->values, p->lengths,
-                                  p->formats, 1);
-}
 
 static bool remove_row(struct postgres_store *s, const struct store_op *op)
 {

@@ -427,7 +427,7 @@ static bool check_schema(struct connection *c, const char *where, struct store_f
         "(SELECT coalesce(bool_and(has_table_privilege(oid, 'SELECT') AND "
         "has_table_privilege(oid, 'UPDATE')), true) FROM pg_class "
         "WHERE relnamespace = to_regnamespace('ergon') AND relkind = 'r' "
-        "AND relname <> 'cluster')",
+        "AND relname NOT IN ('cluster', 'inbox', 'inbox_refused'))",
         NULL, c->opened_by, where, fault);
     if (!r)
         return false;

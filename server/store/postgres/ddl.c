@@ -1,6 +1,7 @@
 #include "server/store/postgres/ddl.h"
 
 #include "server/store/postgres/connection.h"
+#include "server/store/postgres/ddl_inbox.h"
 #include "server/store/postgres/errors.h"
 #include "server/store/postgres/types.h"
 #include "server/store/rows.h"
@@ -154,6 +155,7 @@ void ddl_create(struct sql *s, const char *cluster)
     add_owner(s);
     add_tables(s);
     sql_add(s, "%s", functions);
+    ddl_add_inbox(s);
 }
 
 /* --- A later version --- */
@@ -184,6 +186,7 @@ void ddl_upgrade(struct sql *s)
         "LOOP EXECUTE format('ALTER TABLE ergon.%%I ADD COLUMN %%I %%s', c.at, c.name, c.type);\n"
         "END LOOP; END $$;\n%s",
         functions);
+    ddl_add_inbox(s);
 }
 
 void ddl_grant(struct sql *s, const char *quoted_role)

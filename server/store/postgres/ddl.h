@@ -1,11 +1,11 @@
 /* The schema in PostgreSQL: tables made from the maps of columns (rows.h), the rows of the cluster,
- * and two functions.  Pure; any thread. */
+ * its functions, and what applications have (ddl_inbox.h).  Pure; any thread. */
 #ifndef ERGON_STORE_POSTGRES_DDL_H
 #define ERGON_STORE_POSTGRES_DDL_H
 
 #include "server/store/postgres/sql.h"
 
-enum { DDL_MAX = 32 * 1024 };
+enum { DDL_MAX = 48 * 1024 };
 /* The schema and all that is in it, as statements that run in one transaction; `cluster` has
  * letters, digits and ".-_" only. */
 void ddl_create(struct sql *sql, const char *cluster);
