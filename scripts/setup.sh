@@ -20,7 +20,7 @@ build="build-essential ca-certificates cmake git ninja-build pkg-config libcmock
 tests="bpftrace clang clang-format curl gdb libclang-rt-14-dev golang-go imagemagick mold mypy neovim openssl procps prometheus python3-minimal python3-msgpack
     python3-pip python3-yaml python3-setuptools python3-wheel spin sqlite3 strace fish zsh"
 # What the store of a cluster runs on; the tests start their own.
-servers="postgresql patroni etcd-server python3-psycopg2"
+servers="postgresql patroni etcd-server python3-psycopg2 golang-github-lib-pq-dev"
 # What the programs of docs/coming-from.md are written for, beside Ergon.
 peers="iproute2 python3-celery python3-redis python3-rq redis-server"
 packages="debhelper lintian"

@@ -10,13 +10,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/intake/rows.h"
 #include "server/runtime/thread.h"
 #include "server/store/driver.h"
 
 enum {
-    POLL_MS = 1000,        /* NOTIFY is a hint; this is what finds all rows */
+    POLL_MS = 25,          /* between two reads that found nothing... */
+    POLL_SHARE = 20,       /* ...and so many times as long as the last one took */
+    AWAY_MS = 1000,        /* until a node that does not own the tasks looks again */
     LATER_MS = 1000,       /* until rows that could not be taken are tried again... */
     SOON_MS = 100,         /* ...or so soon, if others of the same read could be */
     MISSING_MS = 30 * 1000 /* until it is looked again whether there is an inbox */
@@ -67,20 +70,22 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
     take_wake(arg);
 }
 
-/* Until something has changed, the source has news, or the time is over. */
-static void wait(struct intake *b, int fd, int ms)
+/* Until something has changed, or the time is over. */
+static void wait(struct intake *b, int ms)
 {
-    struct pollfd fds[] = {{.fd = b->wake_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    struct pollfd woken = {.fd = b->wake_fd, .events = POLLIN};
 
     if (!is_stopping(b))
-        poll(fds, fd >= 0 ? 2 : 1, ms);
+        poll(&woken, 1, ms);
     take_wake(b);
 }
 
-static void wait_for_news(struct intake *b)
+/* A read takes long where vacuum cannot remove what was taken. */
+static void wait_for_rows(struct intake *b, ao_time took)
 {
-    wait(b, b->source->fd(b->from), POLL_MS);
-    b->source->news(b->from);
+    ao_time share = took / AO_MS(1) * POLL_SHARE;
+
+    wait(b, share < POLL_MS ? POLL_MS : share < AWAY_MS ? (int)share : AWAY_MS);
 }
 
 /* ---- a read ---- */
@@ -131,22 +136,23 @@ static int take(struct intake *b, uint64_t epoch)
 static void read_some(struct intake *b, uint64_t epoch)
 {
     char error[480] = "";
+    ao_time began = clock_monotonic();
     enum inbox_result result = b->source->read(b->from, add_row, &b->rows, error, sizeof error);
 
     if (result != INBOX_DONE) {
         rows_clear(&b->rows);
         complain(b, error);
-        wait(b, -1, result == INBOX_MISSING ? MISSING_MS : LATER_MS);
+        wait(b, result == INBOX_MISSING ? MISSING_MS : LATER_MS);
         return;
     }
     b->said[0] = '\0';
     if (b->rows.count == 0) {
-        wait_for_news(b);
+        wait_for_rows(b, clock_monotonic() - began);
         return;
     }
     int pause = take(b, epoch);
     if (pause > 0)
-        wait(b, -1, pause);
+        wait(b, pause);
 }
 
 /* ---- the thread ---- */
@@ -174,7 +180,7 @@ static void *run(void *arg)
             read_some(b, view.epoch);
         } else {
             leave(b);
-            wait(b, -1, POLL_MS);
+            wait(b, AWAY_MS);
         }
     }
     leave(b);

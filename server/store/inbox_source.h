@@ -5,7 +5,7 @@
  * It reads, and it refuses.  A row that became a task is removed by the store, with the first row
  * of that task, or of what the task has joined: store_task.taken, store_inbox (store.h).
  *
- * Thread: one at a time.  All but open() and fd() block, for seconds at most. */
+ * Thread: one at a time.  All but open() block, for seconds at most. */
 #ifndef ERGON_STORE_INBOX_SOURCE_H
 #define ERGON_STORE_INBOX_SOURCE_H
 
@@ -44,10 +44,6 @@ struct inbox_source {
      * the tasks; one that is gone, or another's, stays as it is. */
     enum inbox_result (*refuse)(void *source, uint64_t epoch, uint64_t id, const char *why,
                                 char *error, size_t size);
-    /* Readable when rows may have been committed; -1: it is not connected. */
-    int (*fd)(const void *source);
-    /* Takes what made that readable.  True: rows may have come since the last read began. */
-    bool (*news)(void *source);
 };
 
 #endif

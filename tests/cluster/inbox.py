@@ -202,8 +202,6 @@ def main():
     rows, connections = int(os.environ.get("ERGON_ROWS", "100000")), int(os.environ.get("ERGON_CONNECTIONS", "16"))
     print(f"ERGON_SEED={seed}", flush=True)
     with postgres.Cluster(standbys=1, sync=True) as engine:
-        for role in ("ergon_submit", "ergon_read"):
-            engine.primary.query(f"CREATE ROLE {role}")
         engine.create_role("shop")
         engine.primary.query("GRANT ergon_submit TO shop")
         cluster = nodes.Nodes(engine, names=("a", "b"))

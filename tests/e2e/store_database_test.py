@@ -1,18 +1,33 @@
 #!/usr/bin/python3
 """`ergon store` with the URL of a database: what was exported of a file and imported there is exported again line for line; all
 lines are taken or none; and what is wrong is said."""
+import functools
 import os
+import shutil
 import subprocess
 import sys
 import unittest
 
-from harness import BUILD, ERGON, Server, scratch
+from harness import BUILD, ERGON, SOURCE, Server, scratch
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-import postgres  # noqa: E402  (its folder comes first)
+sys.path[:0] = [os.path.join(SOURCE, "tests", folder) for folder in ("support", "interop")]
+import ending  # noqa: E402  (its folder comes first)
+import interop  # noqa: E402
+import postgres  # noqa: E402
 
+EXAMPLES = os.path.join(SOURCE, "examples", "transaction")
+MODULES = os.path.join(interop.NPM, "node_modules")
 ENV = {**os.environ, "PATH": os.path.join(BUILD, "server") + os.pathsep + os.environ["PATH"]}
 HEAD = '{"store":{"version":12}}\n'
+
+
+@functools.cache
+def engine():
+    """One PostgreSQL for all tests."""
+    cluster = postgres.Cluster(fsync=False)
+    unittest.addModuleCleanup(cluster.end)
+    cluster.create_role("ergon")
+    return cluster
 
 
 def ergon(*words, given=""):
@@ -23,9 +38,7 @@ def ergon(*words, given=""):
 class StoreOfDatabase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = postgres.Cluster(fsync=False)
-        cls.addClassCleanup(cls.cluster.end)
-        cls.cluster.create_role("ergon")
+        cls.cluster = engine()
 
     def setUp(self):
         self.folder = scratch(self.addCleanup)
@@ -113,6 +126,107 @@ class StoreOfDatabase(unittest.TestCase):
             self.assertEqual(status, 2)
             self.assertIn("password", out + errors)
             self.assertNotIn("hidden", out + errors)
+
+
+class OwnTransaction(unittest.TestCase):
+    """Applications submit in transactions of their own: docs/own-transaction.md."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = engine()
+        cls.cluster.create_role("shop")
+        cls.cluster.primary.query("GRANT ergon_submit, ergon_read TO shop")
+        cls.cluster.create_database("shop", owner="ergon")
+        cls.cluster.primary.psql("CREATE TABLE orders (id serial PRIMARY KEY, item text, mail text);\n"
+                                 "GRANT ALL ON orders, orders_id_seq TO shop;", dbname="shop")
+        url = cls.cluster.url("shop", "ergon")
+        assert ergon("cluster", "init", url)[0] == 0
+        folder = scratch(cls.addClassCleanup)
+        config = ending.write(os.path.join(folder, "ergond.yaml"), """
+roles:
+  - {name: all, members: ["unix:*"], methods: ["*", task.any]}
+  - {name: shop, members: ["database:shop"], methods: ["mail.*", echo]}
+""")
+        cls.server = Server("--config", config, "--store", url, "--store-replicated", "by-storage", "--cluster", "ergon", "--cluster-node", "a",
+                            "--cluster-state", folder, "--cluster-listen", f"unix://{folder}/nodes", "--workers-methods", "mail.*",
+                            listen=(f"unix://{folder}/socket",))
+        cls.addClassCleanup(cls.server.discard)
+
+    def setUp(self):
+        self.client = self.server.connect()
+        self.addCleanup(self.client.sock.close)
+        self.application = self.cluster.primary.connect("shop", "shop")
+        self.application.autocommit = False
+        self.addCleanup(self.application.close)
+
+    def submit(self, *arguments):
+        with self.application.cursor() as cursor:
+            cursor.execute(f"SELECT ergon.submit({', '.join(['%s'] * len(arguments))})", arguments)
+            return cursor.fetchone()[0]
+
+    def rows(self, sql):
+        with self.application, self.application.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def await_taken(self):
+        ending.eventually(lambda: self.cluster.primary.query("SELECT count(*) FROM ergon.inbox", dbname="shop") == [(0,)],
+                          lambda: "the inbox is empty:\n" + self.server.log_text())
+
+    def tasks(self, **filters):
+        return self.client.call("task.list", filters)["tasks"]
+
+    def test_committed_or_not(self):
+        self.submit("echo", '[{"a": [1, 2.5, null, "\u00e4"], "b": {"$bin": "AP8="}}]', '{"key": "good", "keep": "1h"}')
+        self.submit("echo", "[]", '{"key": "good"}')
+        self.application.commit()
+        self.submit("echo", "[]", '{"key": "bad"}')
+        self.application.rollback()
+        self.await_taken()
+        task, = self.tasks(method="echo", key="good")
+        self.assertEqual((task["tenant"], task["durable"]), ("shop", "replicated"))
+        result = self.client.call("task.wait", task["id"], {"result": True})["ended"][0]["result"]
+        self.assertEqual(result, {"a": [1, 2.5, None, "\u00e4"], "b": b"\x00\xff"})
+        self.assertEqual(self.tasks(key="bad"), [])
+        self.assertEqual(self.rows("SELECT id, state, key FROM ergon.task_list WHERE key = 'good'"), [(task["id"], "done", "good")])
+
+    def test_refused_and_submitted_again(self):
+        for method, options in (("hash", "{}"), ("echo", '{"priority": 99}'), ("echo", '{"inbox": 1}'), ("echo", '{"durable": "async"}')):
+            self.submit(method, "[1]", options)
+        self.submit("echo", "[18446744073709551616]")
+        self.submit("echo", "[2]", '{"key": "behind"}')
+        self.application.commit()
+        self.await_taken()
+        errors = [row[0] for row in self.rows("SELECT error FROM ergon.refused ORDER BY id")]
+        for error, expected in zip(errors, ("DENIED: ", 'BAD_PARAMS: option "priority" must be', 'BAD_PARAMS: unknown option "inbox"',
+                                            'BAD_PARAMS: option durable: a transaction', "BAD_PARAMS: the parameters cannot be"), strict=True):
+            self.assertIn(expected, error)
+        self.assertEqual(len(self.tasks(key="behind")), 1)
+        self.rows("WITH r AS (DELETE FROM ergon.refused RETURNING method, params, options) "
+                  "SELECT ergon.submit('echo', '[]', '{\"key\": \"again\"}') FROM r")
+        self.await_taken()
+        self.assertEqual(len(self.tasks(key="again")), 1)
+        self.assertEqual(self.rows("SELECT count(*) FROM ergon.refused"), [(0,)])
+
+    def run_example(self, *command, **env):
+        done = subprocess.run([*command, self.cluster.url("shop", "shop"), "a book", "alice@example.org"], capture_output=True, text=True,
+                              timeout=60, env={**os.environ, **env}, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.await_taken()
+        task, = self.tasks(key=done.stdout.strip())
+        self.assertEqual((task["method"], task["tenant"], task["retries"]), ("mail.receipt", "shop", 5))
+
+    def test_python(self):
+        self.run_example(sys.executable, os.path.join(EXAMPLES, "order.py"))
+
+    @unittest.skipUnless(shutil.which("go") and os.path.isdir("/usr/share/gocode/src/github.com/lib/pq"),
+                         "lib/pq for Go is not installed (golang-github-lib-pq-dev)")
+    def test_go(self):
+        self.run_example("go", "run", os.path.join(EXAMPLES, "order.go"), GO111MODULE="off", GOPATH="/usr/share/gocode")
+
+    @unittest.skipUnless(os.path.isdir(os.path.join(MODULES, "pg")), "pg for Node is not installed (interop/npm installs it)")
+    def test_node(self):
+        self.run_example("node", os.path.join(EXAMPLES, "order.js"), NODE_PATH=MODULES)
 
 
 if __name__ == "__main__":

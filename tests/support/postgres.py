@@ -274,6 +274,8 @@ class Cluster:
         for name in names[1:]:
             self.add_standby(name)
         self.create_role(ADMIN, superuser=True)
+        self.primary.query("CREATE ROLE ergon_submit")  # as an administrator makes them, whose role may
+        self.primary.query("CREATE ROLE ergon_read")
 
     @property
     def standbys(self):

@@ -5,8 +5,7 @@
 
 #include "server/store/postgres/sql.h"
 
-#define INBOX_CHANNEL      "ergon_inbox" /* of NOTIFY */
-#define INBOX_REFUSED_KEEP "10000"       /* rows of ergon.inbox_refused */
+#define INBOX_REFUSED_KEEP "10000" /* rows of ergon.inbox_refused */
 
 /* Statements that may run again: they make what is not there, and replace functions and views. */
 void ddl_add_inbox(struct sql *sql);

@@ -90,7 +90,6 @@ static bool is_there(struct inbox *b)
     return there;
 }
 
-/* It listens from before the first read on, so nothing is committed unnoticed in between. */
 static bool connect(struct inbox *b)
 {
     values_begin(&b->values);
@@ -98,9 +97,7 @@ static bool connect(struct inbox *b)
         return true;
     if (!connection_open(&b->c, b->where, CONNECTION_MEMBER, b->stop, &b->fault))
         return false;
-    PGresult *r = is_there(b) ? run(b, "LISTEN " INBOX_CHANNEL) : NULL;
-    PQclear(r);
-    return r != NULL;
+    return is_there(b);
 }
 
 /* Rows by their number and by their bytes, of which the first may have any. */
@@ -163,35 +160,9 @@ static enum inbox_result inbox_refuse(void *source, uint64_t epoch, uint64_t id,
     return r ? INBOX_DONE : fail(b, error, size);
 }
 
-static int inbox_fd(const void *source)
-{
-    const struct inbox *b = source;
-    return b->c.pg ? PQsocket(b->c.pg) : -1;
-}
-
-static bool inbox_news(void *source)
-{
-    struct inbox *b = source;
-    PGnotify *n;
-    bool any = false;
-    if (!b->c.pg)
-        return true;
-    if (!PQconsumeInput(b->c.pg)) {
-        connection_close(&b->c);
-        return true;
-    }
-    while ((n = PQnotifies(b->c.pg))) {
-        any = true;
-        PQfreemem(n);
-    }
-    return any;
-}
-
 __attribute__((visibility("default"))) extern const struct inbox_source ergon_inbox_source;
 const struct inbox_source ergon_inbox_source = {.version = STORE_DRIVER_VERSION,
                                                 .open = inbox_open,
                                                 .close = inbox_close,
                                                 .read = inbox_read,
-                                                .refuse = inbox_refuse,
-                                                .fd = inbox_fd,
-                                                .news = inbox_news};
+                                                .refuse = inbox_refuse};

@@ -844,7 +844,8 @@ POSTGRES_TEST(an_upgrade_adds_what_is_missing)
 {
     char text[CONTRACT_ERROR] = "";
     contract_sql(w,
-                 "ALTER TABLE ergon.lives DROP COLUMN ran_by; DROP TABLE ergon.holds, ergon.actors;"
+                 "ALTER TABLE ergon.lives DROP COLUMN ran_by; DROP TABLE ergon.holds, ergon.actors "
+                 "CASCADE;"
                  "ALTER TABLE ergon.owner DROP COLUMN last_fence;"
                  "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_CHECK, NULL, text, sizeof text), 0);
