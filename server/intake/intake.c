@@ -17,7 +17,7 @@
 #include "server/store/driver.h"
 
 enum {
-    POLL_MS = 25,          /* between two reads that found nothing... */
+    POLL_MS = 20,          /* between two reads that found nothing... */
     POLL_SHARE = 20,       /* ...and so many times as long as the last one took */
     AWAY_MS = 1000,        /* until a node that does not own the tasks looks again */
     LATER_MS = 1000,       /* until rows that could not be taken are tried again... */
