@@ -37,24 +37,17 @@ void journal_write(struct jobs *jobs, struct job *job);
 /* Its first row has come back as failed, and its submission is about to be refused, with that
  * error: its end meanwhile has no row to be in, and is nobody's answer. */
 bool journal_takes_back(const struct job *job);
-/* --- Jobs whose first rows are members of the group of a turn, or go with a row of the inbox ---
- */
+/* --- Jobs whose first rows are members of a turn's group, or go with a row of the inbox --- */
 
 /* It was just submitted, and is durable: nothing of it is pushed by itself from now on. */
 void journal_hold(struct jobs *jobs, struct job *job);
-<<<<<<< HEAD
 /* Adds the rows of such jobs to a group.  False without memory: some may have been added.  If the
  * group comes back with an error, the jobs are held as before. */
 bool journal_add_held(struct jobs *jobs, struct store_op *group, struct job *const *held,
                       uint32_t count);
-=======
-/* Its row, a member of a group; NULL without memory.  If that comes back with an error, the job is
- * held as before. */
-struct store_op *journal_held_row(struct jobs *jobs, struct job *job);
 /* Pushes its row by itself; the row `taken` of the inbox goes with it (store.h).  From then on it
  * is as any.  Without memory it is let go. */
 void journal_push_held(struct jobs *jobs, struct job *job, uint64_t taken);
->>>>>>> 22c1af3c (Submit in one's own transaction: ergon.submit() of PostgreSQL, an inbox that the owner takes over, views)
 /* It will not be written, because of this error: it is taken back. */
 void journal_let_go(struct jobs *jobs, struct job *job, enum store_error error);
 
