@@ -66,6 +66,14 @@ actors() {
     ERGON_BUILD="$build" "$python" tests/e2e/actors_steps.py
 }
 
+# Tasks that submit tasks, read results and keep checkpoints, under power cuts, and under kill -9 of the server and of the workers:
+# ERGON_CUTS and ERGON_KILLS say how often, ERGON_ROOTS how many tasks begin it, ERGON_SEED of which random numbers.
+compose() {
+    cmake --build "$build" --target test_unit_jobs_compose_cuts >/dev/null
+    ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_compose_cuts"
+    ERGON_BUILD="$build" ERGON_KILLS=${ERGON_KILLS:-200} ERGON_ROOTS=${ERGON_ROOTS:-3000} "$python" tests/e2e/compose_killed_test.py
+}
+
 # A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.
 stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/prove.py; }
 
@@ -112,7 +120,7 @@ inbox() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/cluster
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems actors stop attacks cluster inbox tls models histories cluster-sim fuzz sim"
+all="damages kill cuts fleet sems actors compose stop attacks cluster inbox tls models histories cluster-sim fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$(echo "$name" | tr - _)" ;;

@@ -264,6 +264,8 @@ class KeptTest(unittest.TestCase):
     """A server with a store, whose users of this machine may all: at a socket that is the same after a crash.  It is the
     test that starts it."""
 
+    roles = "{name: all, members: ['unix:*'], methods: ['*', task.any]}"
+
     def setUp(self):
         self.folder = scratch(self.addCleanup)
         self.url = "unix://" + os.path.join(self.folder, "socket")
@@ -272,7 +274,7 @@ class KeptTest(unittest.TestCase):
     def start(self, *flags, **more):
         config = os.path.join(self.folder, "ergond.yaml")
         with open(config, "w") as f:
-            f.write('roles: [{name: all, members: ["unix:*"], methods: ["*", task.any]}]\n')
+            f.write(f"roles: [{self.roles}]\n")
         self.server = Server("--config", config, "--store", os.path.join(self.folder, "tasks.db"), *flags, listen=(self.url,), **more)
 
     def crash(self, *flags):

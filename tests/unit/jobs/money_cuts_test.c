@@ -19,17 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/fault_vfs.h"
-#include "tests/support/disk_store.h"
+#include "tests/support/cut_lives.h"
 #include "tests/support/jobs_actors.h"
-#include "tests/support/jobs_world_lives.h"
-#include "tests/support/random.h"
 
 enum {
     CUTS = 24, /* at least, in the tests */
     LIVES = 12,
-    DEEDS = 120,  /* of a life */
-    CALLS = 1000, /* of the disk, in a life: cut at one of them */
+    DEEDS = 120, /* of a life */
     ACCOUNTS = 4,
     CLIENTS = 4,
     EACH = 40, /* transfers of a client */
@@ -39,8 +35,8 @@ enum {
 };
 
 static struct tally {
-    uint32_t cuts, kills, stops, boots_cut, full;
-    uint64_t answered, again, turns, late, fenced;
+    uint32_t full;
+    uint64_t answered, again, turns, late;
 } tally;
 
 enum entry_kind { SENT = 0x4000, GOT = 0x8000, BACK = 0xc000, KINDS = 0xc000 };
@@ -60,19 +56,15 @@ struct client {
 };
 
 struct money {
-    struct jobs_world w;
-    char folder[64], path[96];
-    uint64_t store; /* the seed that it began with; 0: it has lived to its end */
-    uint64_t seed;
+    struct cut_lives l; /* first */
     char names[ACCOUNTS][8];
     struct client clients[CLIENTS];
     bool answered[TRANSFERS], unsure[TRANSFERS];
-    bool dying; /* what is answered is no answer */
 };
 
 static uint32_t below(struct money *m, uint32_t n)
 {
-    return chance(&m->seed, n);
+    return cut_lives_below(&m->l, n);
 }
 
 /* --- Transfers: the number of one determines sender, receiver and amount --- */
@@ -160,7 +152,7 @@ static void offer_accounts(struct money *m)
     policy.timeout = AO_MS(8);
     policy.pipeline = below(m, 2) == 0; /* from boot to boot */
     policy.idle = AO_MS(10);
-    offer(&m->w, "cart", &policy, methods);
+    offer(&m->l.w, "cart", &policy, methods);
 }
 
 static void pass_on(struct money *m, struct attempt_turn *turn, uint32_t to, const char *method,
@@ -203,7 +195,7 @@ static struct world_run *any_run(struct money *m)
 {
     struct world_run *found = NULL;
     uint32_t count = 0;
-    for (struct world_run *r = m->w.runs; r; r = r->next) {
+    for (struct world_run *r = m->l.w.runs; r; r = r->next) {
         if (r->stage == ATTEMPT_ASSIGNED)
             continue;
         for (const struct world_run *other = r->next; other; other = other->next)
@@ -234,7 +226,7 @@ static void end_one(struct money *m, bool well)
 static void begin_some(struct money *m)
 {
     struct world_run *next;
-    for (struct world_run *r = m->w.runs; r; r = next) {
+    for (struct world_run *r = m->l.w.runs; r; r = next) {
         next = r->next;
         if (r->stage == ATTEMPT_ASSIGNED && below(m, 3) > 0)
             world_begin(r);
@@ -266,7 +258,7 @@ static void ask(struct money *m, struct client *c)
     if (c->asks || c->next == EACH)
         return;
     struct operation *op =
-        world_operation(&m->w, tells ? &operation_actor_tell : &operation_actor_call);
+        world_operation(&m->l.w, tells ? &operation_actor_tell : &operation_actor_call);
     encode_number(c->params, number);
     snprintf(c->key, sizeof c->key, "%u", number);
     struct job_spec *spec = &op->submission.spec;
@@ -284,14 +276,14 @@ static void ask(struct money *m, struct client *c)
     op->submission.caller = 0;
     op->loop = (void *)c;
     c->asks = op;
-    world_give(&m->w, op);
+    world_give(&m->l.w, op);
 }
 
 static void on_told(void *arg, struct operation *op)
 {
     struct money *m = arg;
     struct client *c = (struct client *)(void *)op->loop;
-    if (m->dying || fault_is_cut() || !c || c->asks != op)
+    if (m->l.dying || fault_is_cut() || !c || c->asks != op)
         return;
     bool good = op->reply.error == ERGON_OK;
     c->asks = NULL;
@@ -305,8 +297,9 @@ static void on_told(void *arg, struct operation *op)
 }
 
 /* Nobody was answered what was out: the client that asks once does not know. */
-static void forget_asked(struct money *m)
+static void forget_asked(struct cut_lives *l)
 {
+    struct money *m = (struct money *)l;
     for (struct client *c = m->clients; c < m->clients + CLIENTS; c++) {
         if (c->asks && is_once(m, c))
             m->unsure[client_number(m, c)] = true;
@@ -321,15 +314,15 @@ static void forget_asked(struct money *m)
 /* False: the power went. */
 static bool load(struct money *m, uint32_t index, struct ledger *a)
 {
-    struct operation *op = world_operation(&m->w, &operation_actor_get);
+    struct operation *op = world_operation(&m->l.w, &operation_actor_get);
     op->actor.name = span_text(m->names[index]);
     op->loop = NULL;
-    world_give(&m->w, op);
-    for (unsigned i = 0; i < 1000 && !world_answered(&m->w, op) && !fault_is_cut(); i++)
-        jobs_world_pass(&m->w, AO_MS(1));
+    world_give(&m->l.w, op);
+    for (unsigned i = 0; i < 1000 && !world_answered(&m->l.w, op) && !fault_is_cut(); i++)
+        jobs_world_pass(&m->l.w, AO_MS(1));
     if (fault_is_cut())
         return false;
-    const struct actor *found = actor_of(&m->w, m->names[index]);
+    const struct actor *found = actor_of(&m->l.w, m->names[index]);
     assert_true(op->reply.error == ERGON_OK || op->reply.error == ERGON_E_NOT_FOUND);
     ledger_read(a, found ? actor_state(found).raw : (struct span){0});
     return true;
@@ -338,7 +331,7 @@ static bool load(struct money *m, uint32_t index, struct ledger *a)
 static int32_t on_its_way(struct money *m)
 {
     int32_t cents = 0;
-    for (const struct job *job = m->w.jobs->table.first; job; job = job->all_next)
+    for (const struct job *job = m->l.w.jobs->table.first; job; job = job->all_next)
         if (job_state_open((enum job_state)job->state) && !job_is(job, JOB_SUBMITTING) &&
             !span_is(job->queue->name, "cart.give"))
             cents += cents_of(number_of(job_params(job)));
@@ -360,7 +353,7 @@ static bool look(struct money *m, struct ledger accounts[ACCOUNTS])
 
 static bool is_open(const struct money *m, uint32_t number)
 {
-    for (const struct job *job = m->w.jobs->table.first; job; job = job->all_next)
+    for (const struct job *job = m->l.w.jobs->table.first; job; job = job->all_next)
         if (job_state_open((enum job_state)job->state) && number_of(job_params(job)) == number)
             return true;
     return false;
@@ -399,106 +392,40 @@ static void deed(struct money *m)
             fault_limit(1 + below(m, 100000));
         else
             fault_limit(0);
-        tally.full += m->w.jobs->journal.error == STORE_FULL;
+        tally.full += m->l.w.jobs->journal.error == STORE_FULL;
         return;
     default:
-        jobs_world_pass(&m->w, below(m, 3) ? AO_US(300) : AO_MS(below(m, 30)));
+        jobs_world_pass(&m->l.w, below(m, 3) ? AO_US(300) : AO_MS(below(m, 30)));
         return;
     }
-}
-
-static void stop_in_order(struct money *m)
-{
-    m->w.source.stop(m->w.source.arg, false);
-    jobs_world_settle(&m->w);
-    m->w.source.stop(m->w.source.arg, true);
-    jobs_world_settle(&m->w);
-    jobs_stop(m->w.jobs);
-}
-
-static void bury(struct money *m, enum disk_end how)
-{
-    disk_store_end(m->w.store, how);
-    m->w.store = m->w.options.store = NULL;
-    tally.cuts += how == DISK_CUT;
-    tally.kills += how == DISK_KILL;
-    tally.stops += how == DISK_STOP;
-    virtual_run_until(&m->w.v, m->w.v.now + AO_MS(below(m, 20)));
-}
-
-static void die(struct money *m, enum disk_end how)
-{
-    fault_limit(0); /* so that a stop can write what is pending */
-    m->dying = how != DISK_STOP;
-    if (how == DISK_STOP)
-        stop_in_order(m);
-    m->dying = true;
-    forget_asked(m);
-    tally.fenced += counter_read(&m->w.jobs->sched.fenced);
-    jobs_world_die(&m->w);
-    bury(m, how == DISK_STOP && fault_is_cut() ? DISK_CUT : how);
-}
-
-static enum disk_end some_death(struct money *m)
-{
-    return below(m, 4) ? DISK_CUT : DISK_KILL;
-}
-
-/* It may die in its boot again and again. */
-static void boot(struct money *m, bool may_die)
-{
-    char error[400] = "";
-    for (;;) {
-        fault_heal();
-        if (may_die && below(m, 4))
-            fault_cut_at(1 + below(m, CALLS));
-        m->w.store = m->w.options.store = disk_store_open(error, sizeof error);
-        if (m->w.store && jobs_world_live(&m->w, error, sizeof error))
-            break;
-        if (!fault_is_cut())
-            fail_msg("%s", error);
-        tally.boots_cut++;
-        bury(m, some_death(m));
-    }
-    m->dying = false;
-    offer_accounts(m);
 }
 
 static void live(struct money *m)
 {
     static const ao_time latencies[] = {AO_US(100), AO_MS(1), AO_MS(5)};
     struct ledger accounts[ACCOUNTS];
-    m->w.holds = below(m, 2);
-    m->w.stubborn = below(m, 2);
+    m->l.w.holds = below(m, 2);
+    m->l.w.stubborn = below(m, 2);
     disk_store_latency(latencies[below(m, 3)]);
-    boot(m, true);
+    cut_lives_boot(&m->l, true);
+    offer_accounts(m);
     if (look(m, accounts))
         expect_answered(m, accounts);
     for (uint32_t deeds = 1 + below(m, DEEDS); deeds > 0 && !fault_is_cut(); deeds--) {
         deed(m);
-        jobs_world_pass(&m->w, AO_US(below(m, 200))); /* a quick disk has answered then */
+        jobs_world_pass(&m->l.w, AO_US(below(m, 200))); /* a quick disk has answered then */
     }
-    die(m, fault_is_cut() || below(m, 3) ? some_death(m) : DISK_STOP);
+    cut_lives_die(&m->l);
 }
 
 /* --- The end --- */
-
-static void expect_balance(struct money *m)
-{
-    struct operation *op = world_operation(&m->w, &operation_server_audit);
-    op->loop = NULL;
-    world_give(&m->w, op);
-    jobs_world_pass(&m->w, AO_S(5));
-    assert_true(world_answered(&m->w, op));
-    assert_int_equal(operation_result(op).at[10], 0xc3);
-}
 
 static bool is_busy(const struct money *m)
 {
     for (const struct client *c = m->clients; c < m->clients + CLIENTS; c++)
         if (c->next < EACH)
             return true;
-    for (const struct job *job = m->w.jobs->table.first; job; job = job->all_next)
+    for (const struct job *job = m->l.w.jobs->table.first; job; job = job->all_next)
         if (job_state_open((enum job_state)job->state))
             return true;
     return false;
@@ -553,87 +480,69 @@ static void check_logs(struct money *m, const struct ledger accounts[ACCOUNTS])
 static void live_to_the_end(struct money *m)
 {
     struct ledger accounts[ACCOUNTS];
-    m->w.holds = m->w.stubborn = false;
-    boot(m, false);
+    m->l.w.holds = m->l.w.stubborn = false;
+    cut_lives_boot(&m->l, false);
+    offer_accounts(m);
     assert_true(look(m, accounts));
     expect_answered(m, accounts);
-    expect_balance(m);
+    cut_lives_balance(&m->l);
     for (unsigned i = 0; i < 100000 && is_busy(m); i++) {
         ask(m, &m->clients[below(m, CLIENTS)]);
         end_one(m, true);
-        jobs_world_pass(&m->w, AO_MS(2));
+        jobs_world_pass(&m->l.w, AO_MS(2));
     }
     assert_false(is_busy(m));
     assert_true(look(m, accounts));
     check_logs(m, accounts);
-    expect_balance(m);
-    tally.fenced += counter_read(&m->w.jobs->sched.fenced);
+    cut_lives_balance(&m->l);
 }
 
 static void live_all(struct money *m, uint64_t seed)
 {
-    m->store = m->seed = seed;
     memset(m->clients, 0, sizeof m->clients);
     memset(m->answered, 0, sizeof m->answered);
     memset(m->unsure, 0, sizeof m->unsure);
     for (unsigned i = 0; i < ACCOUNTS; i++)
         snprintf(m->names[i], sizeof m->names[i], "cart/%u", i);
-    fault_open(seed);
-    jobs_world_init(&m->w);
-    disk_store_use(m->path);
-    jobs_world_keep_store(&m->w);
-    m->w.quiet = true;
-    m->w.told = on_told;
-    m->w.arg = m;
-    m->w.options.settings.crashes = m->w.options.settings.losses = 0;
+    cut_lives_begin(&m->l, seed);
+    m->l.lost = forget_asked;
+    m->l.w.told = on_told;
+    m->l.w.arg = m;
     for (unsigned life = 0; life < LIVES; life++)
         live(m);
     live_to_the_end(m);
-    jobs_world_fini(&m->w);
-    fault_close();
-    m->store = 0;
+    cut_lives_end(&m->l);
 }
 
 static int make_folder(void **state)
 {
-    struct money *m = calloc(1, sizeof *m);
-    assert_non_null(m);
-    snprintf(m->folder, sizeof m->folder, "/tmp/ergon-money-XXXXXX");
-    assert_non_null(mkdtemp(m->folder));
-    snprintf(m->path, sizeof m->path, "%s/tasks.db", m->folder);
-    *state = m;
+    *state = cut_lives_new(sizeof(struct money));
     return 0;
 }
 
 static int remove_folder(void **state)
 {
     struct money *m = *state;
-    char command[sizeof m->folder + 16];
-    if (m->store > 0)
-        print_error("that was ERGON_CUTS_FROM=%llu ERGON_CUTS=1\n", (unsigned long long)m->store);
-    snprintf(command, sizeof command, "rm -r %s", m->folder);
-    assert_int_equal(system(command), 0);
-    free(m);
-    return 0;
+    return cut_lives_free(&m->l);
 }
 
 /* ERGON_CUTS: so many at least; ERGON_CUTS_FROM: the first seed. */
 TEST_OF(struct money *m, NULL, make_folder, remove_folder, the_sum_stays_over_power_cuts)
 {
-    const char *wanted = getenv("ERGON_CUTS"), *from = getenv("ERGON_CUTS_FROM");
-    uint64_t cuts = wanted ? strtoul(wanted, NULL, 10) : CUTS;
-    uint64_t first = from ? strtoul(from, NULL, 10) : 1, seed = first;
-    for (; tally.cuts < cuts; seed++)
+    uint64_t cuts, first;
+    bool looks = cut_lives_wanted(&cuts, &first, CUTS);
+    uint64_t seed = first;
+    for (; m->l.cuts < cuts; seed++)
         live_all(m, seed);
     print_message(
         "%llu stores: %u power cuts and %u kills (%u of both in a boot), %u stops, %u looks "
         "at a full disk; %llu turns (%llu late, %llu fenced), %llu transfers answered, and "
         "%llu asked again\n",
-        (unsigned long long)(seed - first), tally.cuts, tally.kills, tally.boots_cut, tally.stops,
+        (unsigned long long)(seed - first), m->l.cuts, m->l.kills, m->l.boots_cut, m->l.stops,
         tally.full, (unsigned long long)tally.turns, (unsigned long long)tally.late,
-        (unsigned long long)tally.fenced, (unsigned long long)tally.answered,
+        (unsigned long long)m->l.fenced, (unsigned long long)tally.answered,
         (unsigned long long)tally.again);
-    if (from)
+    if (looks)
         return;
-    assert_true(tally.again > 0 && tally.late > 0 && tally.fenced > 0 && tally.full > 0);
+    assert_true(tally.again > 0 && tally.late > 0 && m->l.fenced > 0 && tally.full > 0);
 }
