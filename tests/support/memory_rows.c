@@ -619,7 +619,7 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
         return true;
     case STORE_GROUP:
         for (struct store_op *one = op->group.first; one; one = one->next)
-            if (!memory_rows_apply(m, one))
+            if (!memory_rows_apply(m, one) && !memory_rows_apply(m, one)) /* all or none of it */
                 return false;
         return true;
     case STORE_ROW_GET:
