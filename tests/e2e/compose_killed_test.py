@@ -15,7 +15,7 @@ import unittest
 
 import msgpack
 
-from harness import KeptTest, RemoteError, Server, eventually
+from harness import LIMIT, KeptTest, RemoteError, Server
 
 KILLS = int(os.environ.get("ERGON_KILLS", "3"))
 ROOTS = int(os.environ.get("ERGON_ROOTS", "60"))
@@ -142,10 +142,17 @@ class Killed(KeptTest):
             if (cursor := page["next"]) is None:
                 return found
 
-    def is_over(self):
-        self.keep_workers()
-        tasks = self.tasks()
-        return len(tasks) == 5 * ROOTS and all(task["state"] == "done" for task in tasks)
+    def await_the_end(self):
+        """As long as something ends."""
+        done, last = -1, time.monotonic()
+        while done < 5 * ROOTS:
+            self.keep_workers()
+            now = sum(task["state"] == "done" for task in self.tasks())
+            if now != done:
+                done, last = now, time.monotonic()
+            elif time.monotonic() - last > LIMIT:
+                self.fail(f"{done} of {5 * ROOTS} are done, and no other ends: {self.tasks()[-3:]}")
+            time.sleep(0.1)
 
     def test_each_is_there_once(self):
         for _ in range(KILLS):
@@ -155,7 +162,7 @@ class Killed(KeptTest):
             self.kill_server()
         while len(self.readers) < ROOTS:
             self.submit_some()
-        eventually(self.is_over, "all is done")
+        self.await_the_end()
         seen = {}
         for task in self.tasks():
             params = self.client.call("task.get", task["id"], {"params": True})["params"]

@@ -249,8 +249,12 @@ JOBS_TEST(one_that_is_tried_again_holds_it_again, .room = 4)
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     assert_int_equal(world_job(w, first)->more->readers, 0);
+    w->room[1] = 0;
     assert_true(world_retry(w, world_job(w, id)));
     jobs_world_pass(w, AO_S(20));
+    w->room[1] = 4;
+    ao_activate(&w->pump);
+    jobs_world_settle(w);
     expect_params(world_run_of(w, id), "[42]");
     world_fail(world_run_of(w, id), "ODD", "nor today");
     jobs_world_pass(w, AO_S(20));
