@@ -255,7 +255,7 @@ const scenarios = {
         const bodies = (kind) => new Map([...text.matchAll(new RegExp(`^(?:export )?${kind} (\\w+)(.*?) \\{\\n([^]*?)^\\}`, 'gm'))].map(
             ([, name, base, body]) => [name, { base, members: [...body.matchAll(/^    (?:readonly )?(\w+)/gm)].map(([, member]) => member) }]));
         const [classes, interfaces] = [bodies('class'), bodies('interface')];
-        const exported = [...classes.keys(), ...[...text.matchAll(/^export function (\w+)/gm)].map(([, name]) => name)];
+        const exported = [...classes.keys(), ...[...text.matchAll(/^export (?:function|const) (\w+)/gm)].map(([, name]) => name)];
         assert.deepStrictEqual(exported.filter((name) => name !== 'Context').sort(), Object.keys(require('ergon-client/lib/client')).sort());
         for (const [name, { members }] of classes) {
             const made = ergonClient[name]?.prototype;

@@ -32,7 +32,7 @@ const POLICY = {
 
 class Actor {
     static type = {};
-    #changes = {};
+    #changes;
     #ask; // calls an actor
 
     constructor(told, context, ask) {
@@ -41,7 +41,7 @@ class Actor {
         this.version = told.version;
         this.state = told.state;
         this.context = context;
-        if (context !== null) this.#changes = Context.changesOf(context);
+        this.#changes = Context.changesOf(context) ?? {};
     }
 
     upgrade(state) {

@@ -604,6 +604,10 @@ class Task extends Result {
         this.said = said;
     }
 
+    get output() {
+        return this;
+    }
+
     async wait(options) {
         const { ended } = await this.#client.wait([this.id], options);
         return Task.resultOf(ended[0]);

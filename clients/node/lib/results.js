@@ -6,12 +6,8 @@ const { told } = require('./options');
 
 const DEPTH = 500; // levels: the encoder refuses more
 
-/** A Task, for the result of one: client.d.ts says more. */
-class Result {
-    get output() {
-        return this;
-    }
-}
+/** A Task, or what takes its place among parameters. */
+class Result {}
 
 const RESULT = Object.freeze(new Result()); // in the orders of App.chain(): the result of the one before
 

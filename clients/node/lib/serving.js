@@ -114,7 +114,7 @@ class Context {
 
     /** For the package: the changes of the turn, to which those of its Actor belong. */
     static changesOf(context) {
-        return context.#changes;
+        return context !== null && #changes in context ? context.#changes : undefined;
     }
 
     /** For the package: round(order, send) goes round each of its submissions. */

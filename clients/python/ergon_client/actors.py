@@ -145,7 +145,7 @@ def policies(actors: Mapping[str, type[Actor]]) -> dict[str, dict[str, Any]]:
 def begin(kind: type[Actor], given: Mapping[str, Any], context: Any) -> tuple[Actor, bytes]:
     """A turn, and the state that it began with; b"": that was upgraded. Again: the state is of a later schema than the class."""
     turn = kind()
-    turn._changes = context._changes
+    turn._changes = getattr(context, "_changes", turn._changes)
     turn.name, turn.version, turn.context, schema = given["actor"], given["version"], context, given["schema"]
     if schema > kind.schema:
         raise Again(UNKNOWN)

@@ -39,7 +39,7 @@ from .options import (
     shown,
     told,
 )
-from .protocol import OURS, Session, Unsent, background
+from .protocol import OURS, OWN, Session, Unsent, background
 from .results import ordered
 from .serving import AsyncHandler, Serving
 from .times import Duration, Moment, Until, schedule_of, seconds_of, wait_of
@@ -369,7 +369,8 @@ class Client(Methods):
     async def call(self, method: str, *params: Any, timeout: Until | None = None, **options: Unpack[TaskOptions]) -> Any:
         """The result of a method. RemoteError: the server's error; Broken: it may have run; TimedOut, after `timeout`, the wait
         of this client: the server was told to cancel it; Refused: the token. Options are those of CallOptions."""
-        order = ordered(method, params, options, "call()")
+        # For a method of the server itself a task is its id.
+        order = ordered(method, () if method.startswith(OWN) else params, options, "call()")
         if order[2]:
             return await self.request("task.call", order, timeout=timeout)
         return await self.request(method, params, timeout=timeout)

@@ -17,11 +17,10 @@ class Turn(NamedTuple):
     changes: dict[str, Any]
 
 
-class Answers:
+class Answers(NamedTuple):
     """The context of turn()."""
 
-    def __init__(self, calls: Mapping[str, Any]) -> None:
-        self.calls, self._changes = calls, dict[str, Any]()
+    calls: Mapping[str, Any]
 
     def _call_actor(self, to: str, method: str, params: list[Any], options: Any) -> Any:
         if f"{to} {method}" not in self.calls:
