@@ -557,6 +557,12 @@ void memory_rows_set_back(struct memory_rows *m, uint64_t by)
     }
 }
 
+static void take_inbox_row(struct memory_rows *m, uint64_t id)
+{
+    assert_true(id < 64);
+    m->inbox &= ~(UINT64_C(1) << id);
+}
+
 /* False without memory. */
 static bool change_row(struct memory_rows *m, const struct store_table *table, const void *row,
                        bool put)
@@ -581,6 +587,11 @@ static bool change_row(struct memory_rows *m, const struct store_table *table, c
         forget_batch(m, ((const struct store_batch_row *)row)->id);
         return !put || keep_batch(m, row);
     }
+    if (table == &store_inbox) {
+        assert_false(put);
+        take_inbox_row(m, ((const struct store_inbox_row *)row)->id);
+        return true;
+    }
     if (table == &store_queues)
         forget_queue(m, ((const struct store_queue *)row)->method);
     else if (table == &store_crons)
@@ -604,7 +615,11 @@ static bool change_rows(struct memory_rows *m, struct store_op *op)
 {
     switch (op->kind) {
     case STORE_PUT:
-        return put(m, &op->task);
+        if (!put(m, &op->task))
+            return false;
+        if (op->task.taken > 0)
+            take_inbox_row(m, op->task.taken);
+        return true;
     case STORE_CHANGE:
         return change(m, &op->task);
     case STORE_REMOVE:

@@ -49,6 +49,7 @@ struct memory_rows {
     struct memory_event *events;
     uint32_t event_count, event_room;
     struct store_counts counts;
+    uint64_t inbox;                /* rows 1 to 63 that are there: bits */
     uint32_t count_rows;           /* of an audit, at a time */
     struct store_queue queues[16]; /* that are not open, or were offered; names malloc'ed */
     uint32_t queue_count;

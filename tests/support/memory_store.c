@@ -142,6 +142,9 @@ static void apply_one(struct store *s, struct store_op *op)
     }
     if (op->error == STORE_OK && op->kind == STORE_CHANGE && s->refuses_changes)
         op->error = STORE_REFUSED;
+    if (op->error == STORE_OK && op->kind == STORE_PUT && op->task.taken > 0 &&
+        !(s->rows.inbox >> op->task.taken & 1))
+        op->error = STORE_REFUSED;
     if (op->error == STORE_OK && op->kind == STORE_GROUP)
         op->error = outcome_of_group(s, op);
     if (op->error == STORE_OK && promises && op->task.durable >= DURABLE_FSYNC &&
