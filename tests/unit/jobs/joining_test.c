@@ -8,10 +8,15 @@
 #define SHARED(level, ...)                                                                         \
     (&WORK(.durable = DURABLE_##level, .coalesce = span_text("report"), __VA_ARGS__))
 
-static struct operation *give(struct jobs_world *w, struct job_spec *spec)
+/* The spec is read again when what it joined is written. */
+static struct operation *give(struct jobs_world *w, const struct job_spec *spec)
 {
+    enum { KEPT = 16 };
+    static struct job_spec kept[KEPT];
+    static uint32_t at;
     struct operation *op = world_operation(w, &operation_task_submit);
-    op->submission.specs = spec;
+    kept[at % KEPT] = *spec;
+    op->submission.specs = &kept[at++ % KEPT];
     op->submission.count = 1;
     world_give(w, op);
     return op;
