@@ -9,36 +9,14 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mappi
 from typing import Any, Self, Unpack
 
 from . import actors as types
-from . import sems, serving
+from . import errors, sems, serving
+from . import options as known
 from .address import Address, reason_of
-from .errors import (
-    Broken,
-    Closed,
-    ErgonError,
-    Refused,
-    RemoteError,
-    TimedOut,
-    Unreachable,
-    remote_error,
-    twin,
-)
+from .errors import Broken, Closed, ErgonError, Refused, RemoteError, Unreachable
 from .layers import Order as Single
 from .methods import PAGE, POLL, Methods, part
 from .news import Callback, News
-from .options import (
-    CALL,
-    CRON,
-    MESSAGE,
-    CronOptions,
-    MessageOptions,
-    Result,
-    TaskId,
-    TaskOptions,
-    id_of,
-    ids_of,
-    shown,
-    told,
-)
+from .options import CronOptions, MessageOptions, Result, TaskId, TaskOptions, ids_of
 from .protocol import OURS, OWN, Session, Unsent, background
 from .results import ordered
 from .serving import AsyncHandler, Serving
@@ -182,10 +160,10 @@ class Client(Methods):
             except ErgonError as error:
                 self._news.refused(getattr(error, "reason", str(error)), self._asked_for and not self._tried.is_set())
                 if not self._tried.is_set():
-                    self._failure = twin(error)
+                    self._failure = errors.twin(error)
                 self._tried.set()
                 if isinstance(error, Refused):
-                    self._refuse(twin(error))
+                    self._refuse(errors.twin(error))
             else:
                 self._tried.set()
                 attempt = 0
@@ -357,7 +335,7 @@ class Client(Methods):
         except TimeoutError as error:
             if isinstance(error, ErgonError):
                 raise
-            raise TimedOut(what, self._news.trouble) from None
+            raise errors.TimedOut(what, self._news.trouble) from None
 
     async def request(self, method: str, params: Iterable[Any] = (), *, timeout: Until | None = None,
                       again: bool = False) -> Any:
@@ -400,25 +378,25 @@ class Client(Methods):
                           **options: Unpack[TaskOptions]) -> list[Task | RemoteError]:
         """Leaves many tasks at once: each order is (method, params) or (method, params, options), with options as of submit(), or
         an Order; those given here are for all. A list with a Task or a RemoteError for each."""
-        defaults, shared = told(options, CALL, "submit_many()"), {"after": options["after"]} if "after" in options else {}
+        defaults = known.told(options, known.CALL, "submit_many()")
+        shared: dict[str, Any] = {name: value for name, value in options.items() if name == "after"}
         packed = [ordered(method, params, {**shared, **(own[0] if own else {})}, "submit_many()")
                   for method, params, *own in orders]
-        answers = await self.request("task.submit_many", [packed, defaults], timeout=answer_timeout)
-        if not isinstance(answers, list):
-            raise ErgonError("PROTOCOL", "the server's answer is no list")
-        return [remote_error(a["error"]) if "error" in a else Task(self, part(a, "id", str), a) for a in answers]
+        sent = await self.request("task.submit_many", [packed, defaults], timeout=answer_timeout)
+        return [errors.remote_error(a["error"]) if "error" in a else Task(self, part(a, "id", str), a)
+                for a in part({"list": sent}, "list", list)]
 
     async def cron_put(self, name: str, schedule: Duration, method: str, *params: Any, answer_timeout: Until | None = None,
                        **options: Unpack[CronOptions]) -> dict[str, Any]:
         """Submits a task by calendar: `schedule` is a text such as "*/5 * * * *" or "@daily", or a timedelta. Options are those
         of CronOptions. The server's answer: {"name", "next"}."""
-        order = [name, schedule_of(schedule), *ordered(method, params, options, "cron_put()", CRON)]
-        answer: dict[str, Any] = shown(await self.request("cron.put", order, timeout=answer_timeout))
+        order = [name, schedule_of(schedule), *ordered(method, params, options, "cron_put()", known.CRON)]
+        answer: dict[str, Any] = known.shown(await self.request("cron.put", order, timeout=answer_timeout))
         return answer
 
     def task(self, id: TaskId) -> Task:
         """A task that was submitted before, by its id."""
-        return Task(self, id_of(id), {})
+        return Task(self, known.id_of(id), {})
 
     def actor(self, name: str) -> ActorRef:
         """An actor, by its name, "TYPE/KEY"."""
@@ -460,7 +438,7 @@ class Client(Methods):
         for task in ended:
             if result and "result" not in task:  # an answer has results of some MiB at most
                 task.update(await self._result_of(task["id"]))
-        return {"ended": [shown(task) for task in ended], "open": ids}
+        return {"ended": [known.shown(task) for task in ended], "open": ids}
 
     async def _result_of(self, id: str) -> dict[str, Any]:
         """Of a task that the server has forgotten meanwhile there is none."""
@@ -485,7 +463,7 @@ class Client(Methods):
         """The events of a task, as they happen, from event number `start` on until it has ended: maps with `seq`, `at`, `event`,
         `attempt`, and as the case may be `reason`, `text`, `data`. None is missed or told twice, whatever the connection and
         the server do; `missed` says how many before it the server has forgotten."""
-        attempt, id = 0, id_of(task)
+        attempt, id = 0, known.id_of(task)
         while True:
             page = await self._poll("task.watch", [id, {"from": start, "max": PAGE, "timeout": POLL}])
             missed, before = page.get("missed") or 0, start
@@ -494,7 +472,7 @@ class Client(Methods):
                 if seq < start:
                     continue
                 start = seq + 1
-                yield shown({**event, "missed": missed} if missed else event)
+                yield known.shown({**event, "missed": missed} if missed else event)
                 missed = 0
             if page.get("ended"):
                 return
@@ -558,24 +536,24 @@ class ActorRef:
 
     async def call(self, method: str, *params: Any, timeout: Until | None = None, **options: Unpack[MessageOptions]) -> Any:
         """The result of a message, as Client.call(). One with a `key` is sent again after a broken connection."""
-        order = [self.name, *ordered(method, params, options, "call()", MESSAGE)]
+        order = [self.name, *ordered(method, params, options, "call()", known.MESSAGE)]
         return await self._client.request("actor.call", order, timeout=timeout, again="key" in order[3])
 
     async def tell(self, method: str, *params: Any, answer_timeout: Until | None = None,
                    **options: Unpack[MessageOptions]) -> Task:
         """Leaves a message, and returns it as a Task, as Client.submit()."""
-        order = [self.name, *ordered(method, params, options, "tell()", MESSAGE)]
+        order = [self.name, *ordered(method, params, options, "tell()", known.MESSAGE)]
         answer = await self._client.request("actor.tell", order, timeout=answer_timeout, again="key" in order[3])
         return Task(self._client, part(answer, "id", str), answer)
 
     async def get(self, *, state: bool = True) -> dict[str, Any]:
         """A map of `stage`, `version`, `waiting` and others, with the `state`, if the caller may see it."""
-        found: dict[str, Any] = shown(await self._ask("actor.get", {"state": state}))
+        found: dict[str, Any] = known.shown(await self._ask("actor.get", {"state": state}))
         return found
 
     async def explain(self) -> dict[str, Any]:
         """The same with `reason` and `text`: why it does what it does."""
-        found: dict[str, Any] = shown(await self._ask("actor.explain", {}))
+        found: dict[str, Any] = known.shown(await self._ask("actor.explain", {}))
         return found
 
     async def watch(self, start: int = 1) -> AsyncGenerator[dict[str, Any], None]:
@@ -661,7 +639,7 @@ class Task(Result):
     async def change(self, *, priority: int | None = None, delay: Duration | None = None,
                      at: Moment | None = None) -> dict[str, Any]:
         """Changes its priority, or when it begins, as long as it has not: {"id", "state", "priority", "due"}."""
-        wire = told({"priority": priority, "delay": delay, "at": at}, CALL, "change()")
+        wire = known.told({"priority": priority, "delay": delay, "at": at}, known.CALL, "change()")
         return await self._ask("task.change", wire)
 
     async def run_now(self) -> dict[str, Any]:
@@ -681,7 +659,7 @@ class Task(Result):
         return await self._ask("task.forget")
 
     async def _ask(self, method: str, *params: Any, again: bool = False) -> dict[str, Any]:
-        answer: dict[str, Any] = shown(await self._client.request(method, [self.id, *params], again=again))
+        answer: dict[str, Any] = known.shown(await self._client.request(method, [self.id, *params], again=again))
         return answer
 
 
@@ -692,4 +670,4 @@ def result_of(task: dict[str, Any]) -> Any:
         return task.get("result")
     if state == "done":
         raise RemoteError("TOO_LARGE", "the result was larger than keep_size, and was not kept", data=task)
-    raise remote_error(task.get("error") or f"{state.upper()}: the task is {state}", task)
+    raise errors.remote_error(task.get("error") or f"{state.upper()}: the task is {state}", task)

@@ -14,6 +14,7 @@ from .times import Duration, ms_of
 PAGE = 1000  # of a list
 POLL = 30_000  # ms that the server waits for something to tell
 Found = dict[str, Any]
+DURATIONS = ("older", "newer", "keep", "wait")
 Events = AsyncGenerator[Found, None]
 
 
@@ -64,7 +65,7 @@ def part(answer: Any, name: str, kind: type) -> Any:
 
 
 def wire(conditions: Any, **more: Any) -> dict[str, Any]:
-    given = {name: ms_of(value, name) if name in ("older", "newer", "keep", "wait") else value for name, value in conditions.items()}
+    given = {name: ms_of(value, name) if name in DURATIONS else value for name, value in conditions.items()}
     return {**given, **{name: value for name, value in more.items() if value}}
 
 
@@ -156,8 +157,7 @@ class Methods:
 
     async def cron_run(self, name: str, *, tenant: str | None = None) -> str:
         """Submits a task of the cron now: its id, for task()."""
-        id: str = part(await self.request("cron.run", [name, wire({}, tenant=tenant)]), "id", str)
-        return id
+        return str(part(await self.request("cron.run", [name, wire({}, tenant=tenant)]), "id", str))
 
     async def cron_delete(self, name: str, *, tenant: str | None = None) -> bool:
         """Was there one?"""
@@ -167,10 +167,8 @@ class Methods:
                            **options: Unpack[BatchOptions]) -> str:
         """Makes a batch: its id, for the option `batch` of submit() and submit_many(). Each of the first three is a task that the
         server submits once: (method, params) or (method, params, options), with options as PROTOCOL.md names them."""
-        calls = {"on_success": on_success, "on_failure": on_failure, "on_end": on_end}
-        told = wire({**options}, **{name: list(call) for name, call in calls.items()})
-        id: str = part(await self.request("batch.create", [told]), "id", str)
-        return id
+        told = wire({**options}, on_success=list(on_success), on_failure=list(on_failure), on_end=list(on_end))
+        return str(part(await self.request("batch.create", [told]), "id", str))
 
     async def batch_close(self, id: str) -> Found:
         """The batch ends with its last member. The batch."""

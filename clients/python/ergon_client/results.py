@@ -46,6 +46,5 @@ def ordered(method: str, params: Iterable[Any], options: Mapping[str, Any], who:
 
 def orders_of(method: str | Order, params: tuple[Any, ...], options: Mapping[str, Any]) -> list[Order]:
     """Of Context.submit(): a method with parameters and options, or orders, to which the options are added."""
-    if isinstance(method, str):
-        return [Order(method, list(params), dict(options))]
-    return [Order(each.method, list(each.params), {**each.options, **options}) for each in (method, *params)]
+    orders = (method, *params) if isinstance(method, Order) else (Order(method, list(params), {}),)
+    return [Order(each.method, list(each.params), {**each.options, **options}) for each in orders]
