@@ -104,16 +104,19 @@ static void complain(struct intake *b, const char *why)
     log_warn("submissions of applications are not taken over", LOG_STR("why", why));
 }
 
-static void refuse(struct intake *b, const struct row *row, uint64_t epoch)
+/* False: it stays, and is refused again later. */
+static bool refuse(struct intake *b, const struct row *row, uint64_t epoch)
 {
     char error[480];
 
     if (cluster_role(b->cluster) != CLUSTER_OWNER)
-        return;
+        return false;
     log_warn("submission of an application refused", LOG_UINT("row", row->id),
              LOG_STR("role", row->role), LOG_STR("method", row->method), LOG_STR("why", row->why));
-    if (b->source->refuse(b->from, epoch, row->id, row->why, error, sizeof error) != INBOX_DONE)
-        complain(b, error);
+    if (b->source->refuse(b->from, epoch, row->id, row->why, error, sizeof error) == INBOX_DONE)
+        return true;
+    complain(b, error);
+    return false;
 }
 
 /* Returns after how many ms it is to be read again; 0: at once. */
@@ -124,9 +127,7 @@ static int take(struct intake *b, uint64_t epoch)
     rows_submit(&b->rows, &b->lines);
     for (uint32_t i = 0; i < b->rows.count; i++) {
         const struct row *row = &b->rows.at[i];
-        if (row->end == ROW_REFUSED)
-            refuse(b, row, epoch);
-        later += row->end == ROW_LATER;
+        later += row->end == ROW_LATER || (row->end == ROW_REFUSED && !refuse(b, row, epoch));
     }
     int pause = later == 0 ? 0 : later == b->rows.count ? LATER_MS : SOON_MS;
     rows_clear(&b->rows);
