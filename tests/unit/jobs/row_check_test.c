@@ -230,3 +230,25 @@ TEST(events)
     assert_non_null(EVENT(row.attempt = UINT32_MAX));
     assert_non_null(EVENT(row.data = SPAN("\x91")));
 }
+
+TEST(a_batch)
+{
+    const struct store_batch_row good = {.id = 9, .parent = 8, .durable = DURABLE_FSYNC};
+#define BATCH(changes)                                                                             \
+    ({                                                                                             \
+        struct store_batch_row row = good;                                                         \
+        changes;                                                                                   \
+        row_check_batch(&row);                                                                     \
+    })
+    assert_null(BATCH(row.on_end = SPAN("\x91\xa1x"); row.done = 7));
+    assert_null(BATCH(row.closed = 1; row.ended_at = 1));
+    assert_non_null(BATCH(row.id = 0));
+    assert_non_null(BATCH(row.parent = 9));
+    assert_non_null(BATCH(row.durable = DURABLE_NONE));
+    assert_non_null(BATCH(row.dead = UINT64_MAX));
+    assert_non_null(BATCH(row.ended_at = 1));
+    assert_non_null(BATCH(row.on_failure = SPAN("\x91")));
+    CAN(row.batch = row.id - 1);
+    CANNOT(row.batch = row.id);
+    CANNOT(row.batch = row.id - 1; row.coalesce = SPAN("a"); row.has_options = true);
+}
