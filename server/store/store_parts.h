@@ -53,7 +53,7 @@ struct store_counters {
     counter room;          /* bytes of its file system that are left, and one more; 0: not known */
     counter backup;        /* Unix ms of the last backup; 0: none */
     counter unfolded;
-    counter lag;    /* ns */
+    counter lag;             /* ns */
     counter actors, batches; /* 1: it keeps them */
 };
 

@@ -1,7 +1,10 @@
 /** A client of Ergon, a server of calls and tasks that last. docs/clients.md of Ergon's tree is the guide. */
 
 import { EventEmitter } from 'events';
-import { BatchInfo, CronInfo, FeedEvent, FeedFilter, ManyAnswer, ManyFilter, QueueInfo, SemInfo, TaskInfo, TaskList } from './methods';
+import {
+    BatchInfo, CronInfo, FeedEvent, FeedFilter, ManyAnswer, BatchOptions,
+    ManyFilter, QueueInfo, SemInfo, TaskInfo, TaskList,
+} from './methods';
 
 /** A number of milliseconds, as of setTimeout(), or a text with its unit: "500ms", "5s", "10m", "2h", "7d". Everywhere. */
 export type Duration = number | string;
@@ -373,7 +376,7 @@ export class Client extends EventEmitter {
     queueDrain(method: string, options?: CallOptions): Promise<QueueInfo>;
     queueResume(method: string, options?: CallOptions): Promise<QueueInfo>;
     /** Makes a batch: tasks are its members by their option `batch`. What follows: [method, [params], {options}]. */
-    batchCreate(options?: CallOptions & { onSuccess?: any[]; onFailure?: any[]; onEnd?: any[]; parent?: string; durable?: string; tenant?: string; keep?: Duration }): Promise<BatchInfo>;
+    batchCreate(options?: CallOptions & BatchOptions): Promise<BatchInfo>;
     /** It ends with its last member. */
     batchClose(id: string, options?: CallOptions): Promise<BatchInfo>;
     /** With `wait` (ms) when it has ended, or the time is over. */

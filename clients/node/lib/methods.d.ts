@@ -133,6 +133,16 @@ export interface CronInfo {
     [more: string]: any;
 }
 
+export interface BatchOptions {
+    onSuccess?: any[];
+    onFailure?: any[];
+    onEnd?: any[];
+    parent?: string;
+    durable?: string;
+    tenant?: string;
+    keep?: number | string;
+}
+
 export interface BatchInfo {
     id: string;
     state: 'open' | 'closed' | 'cancelling' | 'ending' | 'ended';

@@ -129,8 +129,8 @@ struct operation_class {
  *                  NOT_FOUND; STORE: the change is in effect, but a restart forgets it
  *   batch_get      NOT_FOUND
  *   batch_add      as submit_many
- *   batch_list, list, queue_list, queue_tenants, cron_list, sem_list, actor_list, actor_types, audit
- *                  none
+ *   batch_list, list, queue_list, queue_tenants, cron_list, sem_list, actor_list, actor_types,
+ * audit none
  */
 #define X(id, ...) extern const struct operation_class operation_##id;
 ERGON_METHODS(X)
