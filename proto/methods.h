@@ -89,8 +89,8 @@
     X(task_run_now, "task.run_now", GUARDED, STEERS, COUNTED, ID, \
       "[id: str]", "let a task that waits for a time wait for it no more") \
     X(task_list, "task.list", GUARDED, USES, COUNTED, OWN, \
-      "[{state, method, tenant, key, actor, batch, older, newer, contains: str, params_text: bool, " \
-      "limit, cursor}]", \
+      "[{state, method, tenant, key, actor, batch, older, newer, contains: str, " \
+      "params_text: bool, limit, cursor}]", \
       "tasks, newest first") \
     X(task_events, "task.events", GUARDED, USES, COUNTED, OWN, \
       "[{after: str, max: int, timeout: duration, event, state, method, tenant, key}]", \

@@ -25,6 +25,7 @@ FUNCTIONS = 20
 FACADES = {
     "include/ergon/handler.h": (47, "all that a handler may ask of the server, so that a module includes one header"),
     "include/ergon/client_tasks.h": (33, "every operation on submitted tasks, for programs that link libergon"),
+    "server/jobs/accessors.h": (21, "a function for each part of the jobs"),
     "include/ergon/ao.h": (21, "the life of an active object, which all of the runtime hangs on"),
 }
 

@@ -58,7 +58,8 @@ function addTo(Client) {
         add(name, function ({ timeout, signal, ...filter } = {}) {
             return pages(this, method, members, told(kind, filter, `${name}()`, CALL), { timeout, signal });
         });
-    /** Makes a batch, and answers it: tasks are its members by their option `batch`. onSuccess, onFailure, onEnd: [method, [params], {options}]. */
+    /** Makes a batch, and answers it: tasks are its members by their option `batch`.
+   * onSuccess, onFailure, onEnd: [method, [params], {options}]. */
     add('batchCreate', async function ({ timeout, signal, ...options } = {}) {
         return this.request('batch.create', [told('batch', options, 'batchCreate()', CALL)], { timeout, signal });
     });
