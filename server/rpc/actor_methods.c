@@ -6,7 +6,7 @@
 #include "server/rpc/read_spec.h"
 #include "server/runtime/activator.h"
 #include "server/tasks/attempt.h"
-#include "server/workers/workers.h"
+#include "server/workers/worker_answer.h"
 
 enum {
     PAGE = 100,

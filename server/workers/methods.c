@@ -9,6 +9,7 @@
 #include "server/rpc/spec_options.h"
 #include "server/tasks/manager/job_source_parts.h"
 #include "server/tasks/turn.h"
+#include "server/workers/worker_answer.h"
 #include "server/workers/worker_list.h"
 #include "server/workers/workers.h"
 

@@ -10,6 +10,7 @@
 #include "server/tasks/attempt.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/turn.h"
+#include "server/workers/worker_answer.h"
 #include "server/workers/workers.h"
 
 static void take_result(struct task *t, struct span value, uint64_t most)
