@@ -278,28 +278,6 @@ static inline bool ergon_partial(struct ergon_task *task, const void *value, siz
     return ergon_host->partial(task, value, len);
 }
 
-static inline bool ergon_checkpoint(struct ergon_task *task, const void *value, size_t len)
-{
-    return ergon_host->checkpoint(task, value, len);
-}
-
-static inline bool ergon_last_checkpoint(struct ergon_task *task, struct ergon_bytes *value)
-{
-    return ergon_host->last_checkpoint(task, value);
-}
-
-static inline bool ergon_submit(struct ergon_task *task, const char *method,
-                                struct ergon_bytes params, struct ergon_bytes options)
-{
-    return ergon_host->submit(task, method, params, options);
-}
-
-static inline bool ergon_tell(struct ergon_task *task, const char *to, const char *method,
-                              struct ergon_bytes params, struct ergon_bytes options)
-{
-    return ergon_host->tell(task, to, method, params, options);
-}
-
 static inline void ergon_again(struct ergon_task *task, uint64_t ns)
 {
     ergon_host->again(task, ns);
@@ -433,6 +411,7 @@ static inline bool ergon_traceparent(struct ergon_task *task, char buf[ERGON_TRA
 }
 #endif
 
+#include <ergon/attempt.h>
 /* Behind ergon_params(), which it has a macro for. */
 #include <ergon/params.h>
 
