@@ -142,7 +142,7 @@ class StoreTest(unittest.TestCase):
         self.assertEqual(list(lines[-1]), ["counters"])
         tasks = [line["task"] for line in lines if "task" in line]
         self.assertEqual(len(tasks), len(ids))
-        self.assertEqual([t["method"] for t in tasks], ["echo", "echo", "fail", "echo", "echo", "echo"])
+        self.assertEqual([t["method"] for t in tasks], ["echo", "echo", "fail", "echo", "echo", "echo", "echo"])
         self.assertEqual(tasks[2]["life"]["error_text"], "not \"today\"")
         self.assertEqual(tasks[4]["options"]["keep_ns"], str(200000 * 86400 * 10**9))
 
