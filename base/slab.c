@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
+#include "base/prefetch.h"
+
 #if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
 #else
@@ -137,6 +139,7 @@ void *slab_take(struct slab *s)
     if (cell) {
         ASAN_UNPOISON_MEMORY_REGION(cell, s->cell);
         chunk->free = chunk->free->next;
+        prefetch(chunk->free, PREFETCH_LINE); /* the next to be taken */
     } else {
         cell = take_fresh(s, chunk);
     }

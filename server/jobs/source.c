@@ -1,5 +1,6 @@
 /* The jobs as the manager's source of work (server/tasks/job_source.h).  Thread: the manager's,
  * which is the jobs'. */
+#include "base/prefetch.h"
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/module_calls.h"
 #include "server/jobs/actors/steps.h"
@@ -36,7 +37,10 @@ static void given(void *arg, const struct attempt_spec *run, struct task *t)
 static void returned(void *arg, const struct attempt_end *r)
 {
     struct jobs *jobs = arg;
+    struct job *job = r->owner;
+    prefetch(job->waits, sizeof *job->waits);
     attempts_returned(&jobs->sched, r);
+    waiters_near(job);
 }
 
 static void settle(void *arg)

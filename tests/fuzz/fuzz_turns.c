@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "proto/scanner.h"
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/actor_rows.h"
 #include "server/rpc/spec_options.h"

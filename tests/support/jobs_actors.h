@@ -5,6 +5,7 @@
 #define ERGON_TESTS_JOBS_ACTORS_H
 
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/residents.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/jobs_stage.h"
 

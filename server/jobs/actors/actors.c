@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/siphash.h"
 #include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/residents.h"
 #include "server/jobs/actors/watchers.h"
@@ -33,33 +32,6 @@ enum job_reason message_reason(const struct job *job)
 {
     const struct actor *a = job_message(job)->actor;
     return a && a->more && a->more->stopped ? JOB_WHY_STOPPED : JOB_WHY_ACTOR;
-}
-
-/* --- By name --- */
-
-static uint64_t hash_of(const struct actors *actors, const struct tenant *tenant, struct span name)
-{
-    const uint64_t *seed = jobs_table(actors->jobs)->seed;
-    uint64_t of_tenant[2] = {seed[0] ^ tenant->link.hash, seed[1]};
-    return siphash(of_tenant, name);
-}
-
-struct actor *actor_find_of(const struct actors *actors, const struct tenant *tenant,
-                            struct span name)
-{
-    struct hash_link *link = hash_first(&actors->by_name, hash_of(actors, tenant, name));
-    for (; link; link = hash_next(link)) {
-        struct actor *a = (struct actor *)link;
-        if (a->tenant == tenant && span_equal(actor_name(a), name))
-            return a;
-    }
-    return NULL;
-}
-
-struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name)
-{
-    const struct tenant *t = table_tenant_find(jobs_table(actors->jobs), tenant);
-    return t ? actor_find_of(actors, t, name) : NULL;
 }
 
 /* --- Idle actors leave memory --- */
@@ -133,13 +105,13 @@ bool actors_trim(struct actors *actors)
 static struct actor *make(struct actors *actors, struct actor_type *type, struct tenant *tenant,
                           struct span name)
 {
-    struct actor *a = cells_take(&actors->cells, sizeof *a + name.len);
+    struct actor *a = cells_take(&actors->cells, actor_size(name.len));
     if (!a)
         return NULL;
     *a = (struct actor){.type = type, .tenant = tenant, .name_len = (uint8_t)name.len};
     a->residence = actor_is_durable(a) ? ACTOR_AWAY : ACTOR_HERE;
     memcpy(a->name, name.at, name.len);
-    a->by_name.hash = hash_of(actors, tenant, name);
+    a->by_name.hash = actor_hash(actors, tenant, name);
     hash_add(&actors->by_name, &a->by_name);
     tenant->jobs++;
     counter_add(&type->count, 1);
@@ -162,7 +134,8 @@ struct actor *actor_recovered(struct actors *actors, struct actor_type *type, st
 {
     if (actors->by_name.count == 0)
         hash_reserve(&actors->by_name, open_at_most(jobs_table(actors->jobs)));
-    struct actor *a = actor_find_of(actors, tenant, name);
+    uint64_t hash = actor_hash(actors, tenant, name);
+    struct actor *a = actor_find_hashed(actors, tenant, name, hash);
     return a ? a : make(actors, type, tenant, name);
 }
 
@@ -231,7 +204,7 @@ void actor_forget(struct actor *a)
     table_tenant_unref(jobs_table(actors->jobs), a->tenant);
     counter_add(&a->type->count, (uint64_t)-1);
     drop_state(a);
-    cells_give(&actors->cells, a, sizeof *a + a->name_len);
+    cells_give(&actors->cells, a, actor_size(a->name_len));
 }
 
 struct actor_more *actor_more(struct actor *a)

@@ -132,7 +132,16 @@ struct actor {
 };
 _Static_assert(ACTOR_NAME_MAX <= UINT8_MAX, "name_len");
 _Static_assert(sizeof(struct actor) == 96, "an actor with a short name takes 128 bytes");
-_Static_assert(sizeof(struct actor) + ACTOR_NAME_MAX <= CELL_MOST, "it is in a cell");
+
+/* With a name of so many bytes: whole lines of the processor's caches, since each call looks at all
+ * of it. */
+static inline size_t actor_size(size_t name_len)
+{
+    enum { LINE = 64 };
+    return (sizeof(struct actor) + name_len + LINE - 1) / LINE * LINE;
+}
+_Static_assert((sizeof(struct actor) + ACTOR_NAME_MAX + 63) / 64 * 64 <= CELL_MOST,
+               "it is in a cell");
 _Static_assert(UINT8_MAX <= CELL_MOST, "so is a state of own_len");
 
 /* A count of the rows of actors, up to the name at which it is: counts.h. */
@@ -227,10 +236,6 @@ enum actor_stage { ACTOR_ACTIVE, ACTOR_SLEEPING, ACTOR_STOPPED };
 enum actor_stage actor_stage(const struct actor *a);
 extern const char *const actor_stage_names[];
 
-/* Both NULL: there is none. */
-struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name);
-struct actor *actor_find_of(const struct actors *actors, const struct tenant *tenant,
-                            struct span name);
 /* Makes room for so many bytes of an actor of this tenant, if there is too little, from copies that
  * are idle.  False: BUSY, and a text. */
 bool actors_make_room(struct actors *actors, const struct tenant *tenant, size_t bytes,

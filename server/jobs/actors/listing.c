@@ -8,6 +8,7 @@
 #include "proto/job_options.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/actors/views.h"
 #include "server/jobs/operations/channel.h"
 #include "server/jobs/operations/operation.h"

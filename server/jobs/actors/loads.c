@@ -7,6 +7,7 @@
 #include "server/jobs/actors/actor_types.h"
 #include "server/jobs/actors/commits.h"
 #include "server/jobs/actors/mailboxes.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/prefetch.h"
 #include "base/utf8.h"
 #include "proto/job_options.h"
 #include "server/jobs/accessors.h"
@@ -44,6 +45,19 @@ static const void *find(void *arg, struct span tenant, struct span name)
     return actor_find(arg, tenant, name);
 }
 
+static void nears(void *arg, struct span tenant, struct job_spec *spec)
+{
+    const struct actors *actors = arg;
+    const struct tenant *t = table_tenant_find(jobs_table(actors->jobs), tenant);
+    if (t && spec->actor_hash == 0) {
+        spec->actor_hash = actor_hash(actors, t, spec->actor);
+        prefetch(hash_bucket(&actors->by_name, spec->actor_hash), sizeof(struct hash_link *));
+    } else if (t) {
+        prefetch(*hash_bucket(&actors->by_name, spec->actor_hash),
+                 MESSAGE_ACTOR_LINES * PREFETCH_LINE);
+    }
+}
+
 /* --- A new message --- */
 
 static bool said(const struct job_spec *spec, enum job_option_id option)
@@ -68,11 +82,20 @@ struct addressee {
     struct actor_type *type; /* of this name; NULL: there is none */
 };
 
+static struct actor *find_named(const struct actors *actors, const struct tenant *tenant,
+                                const struct job_spec *spec)
+{
+    uint64_t hash = spec->actor_hash;
+    if (hash == 0)
+        hash = actor_hash(actors, tenant, spec->actor);
+    return actor_find_hashed(actors, tenant, spec->actor, hash);
+}
+
 /* Most messages go to an actor that is there, whose name needs no second look. */
 static struct addressee addressee_of(const struct actors *actors, const struct tenant *tenant,
                                      const struct job_spec *spec)
 {
-    struct actor *a = tenant ? actor_find_of(actors, tenant, spec->actor) : NULL;
+    struct actor *a = tenant ? find_named(actors, tenant, spec) : NULL;
     if (a)
         return (struct addressee){a, a->type};
     return (struct addressee){.type = actor_type_find(actors, actor_type_of_name(spec->actor))};
@@ -665,6 +688,7 @@ void messages_hook(struct actors *actors)
 {
     jobs_scheduler(actors->jobs)->messages = (struct message_hooks){.arg = actors,
                                                                     .find = find,
+                                                                    .nears = nears,
                                                                     .fits = fits,
                                                                     .level = level,
                                                                     .made = made,

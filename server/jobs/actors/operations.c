@@ -16,6 +16,7 @@
 #include "server/jobs/actors/mailboxes.h"
 #include "server/jobs/actors/failures.h"
 #include "server/jobs/actors/reminders.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/actors/steps.h"
 #include "server/jobs/actors/supervision.h"
 #include "server/jobs/actors/task_sends.h"
@@ -353,7 +354,7 @@ static struct actor *find_watched(struct jobs *jobs, struct operation *op)
     if (loads_await(jobs->actors, tenant, args->name, op))
         return NULL;
     struct tenant *t = table_tenant(&jobs->table, tenant);
-    struct actor *a = t ? actor_find_of(jobs->actors, t, args->name) : NULL;
+    struct actor *a = actor_find(jobs->actors, tenant, args->name);
     a = t ? actor_get(a, type, t, args->name, true, &why) : NULL;
     if (a && actor_more(a))
         return a;

@@ -1,6 +1,7 @@
 /* actor.remind, actor.forget. */
 #include "server/jobs/accessors.h"
 #include "server/jobs/actors/reminders.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/life/submit.h"

@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/siphash.h"
 #include "base/utf8.h"
 #include "server/jobs/accessors.h"
+#include "server/jobs/core/names.h"
 #include "server/jobs/jobs.h"
 #include "server/jobs/life/retention.h"
 
@@ -15,14 +17,41 @@ static const struct jobs_limits *limits_of(const struct actors *actors)
     return &jobs_options(actors->jobs)->settings.limits;
 }
 
+/* --- By name --- */
+
+uint64_t actor_hash(const struct actors *actors, const struct tenant *tenant, struct span name)
+{
+    const uint64_t *seed = jobs_table(actors->jobs)->seed;
+    uint64_t of_tenant[2] = {seed[0] ^ tenant->link.hash, seed[1]};
+    return siphash(of_tenant, name);
+}
+
+struct actor *actor_find_hashed(const struct actors *actors, const struct tenant *tenant,
+                                struct span name, uint64_t hash)
+{
+    struct hash_link *link = hash_first(&actors->by_name, hash);
+    for (; link; link = hash_next(link)) {
+        struct actor *a = (struct actor *)link;
+        if (a->tenant == tenant && span_equal(actor_name(a), name))
+            return a;
+    }
+    return NULL;
+}
+
+struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name)
+{
+    const struct tenant *t = table_tenant_find(jobs_table(actors->jobs), tenant);
+    return t ? actor_find_hashed(actors, t, name, actor_hash(actors, t, name)) : NULL;
+}
+
 /* --- What they take --- */
 
 static size_t bytes_of(const struct actor *a)
 {
     enum { HEADER = 16 /* malloc's */ };
     const struct blob *shared = actor_state(a).shared;
-    return cell_size(sizeof *a + a->name_len) + cell_size(a->own_len) +
-           (a->more ? sizeof *a->more : 0) + (shared ? blob_size(shared) + HEADER : 0);
+    return actor_size(a->name_len) + cell_size(a->own_len) + (a->more ? sizeof *a->more : 0) +
+           (shared ? blob_size(shared) + HEADER : 0);
 }
 
 static enum actor_charge charge_of(const struct actor *a)

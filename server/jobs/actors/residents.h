@@ -1,4 +1,4 @@
-/* Actors in memory: what they take, and the idle ones, by the time when that began.
+/* Actors in memory: by their names, what they take, and the idle ones, by the time when that began.
  *
  * All together may take actors.bytes, without their messages, which are jobs.  One that is idle and
  * has a row in the store is a copy, and leaves memory when another needs the room.  The others are
@@ -10,6 +10,12 @@
 #define ERGON_JOBS_RESIDENTS_H
 
 #include "server/jobs/actors/actors.h"
+
+uint64_t actor_hash(const struct actors *actors, const struct tenant *tenant, struct span name);
+/* Both NULL: there is none.  `hash`: of actor_hash(). */
+struct actor *actor_find_hashed(const struct actors *actors, const struct tenant *tenant,
+                                struct span name, uint64_t hash);
+struct actor *actor_find(const struct actors *actors, struct span tenant, struct span name);
 
 /* Something of it has changed: it counts as it is now. */
 void residents_weigh(struct actor *a);

@@ -26,6 +26,7 @@ struct job_spec {
     struct span key;
     struct span coalesce;
     struct span actor;    /* "type/key": it is a message to that actor */
+    uint64_t actor_hash;  /* the jobs': of that name, and the tenant's; 0: not known yet */
     struct span reminder; /* its name, within the actor; empty: it is none */
     ao_time every;        /* of a reminder; 0: it comes once */
     struct span limit_key;

@@ -48,6 +48,9 @@ struct reminder {
 };
 _Static_assert(sizeof(struct reminder) <= JOB_BODY_STEP, "job_tail() is behind it");
 
+/* Lines of the processor's caches of an actor that each message looks at. */
+enum { MESSAGE_ACTOR_LINES = 2 };
+
 /* Where a body that is in the job's cell begins. */
 static inline uint8_t *job_tail(const struct job *job)
 {
@@ -112,6 +115,9 @@ struct message_hooks {
     void *arg;
     /* The actor of this name, within which keys of messages count; NULL: it has none yet. */
     const void *(*find)(void *arg, struct span tenant, struct span name);
+    /* A message of this spec is submitted soon: its actor is brought near.  Called twice, with
+     * other work in between: what finds the actor comes first. */
+    void (*nears)(void *arg, struct span tenant, struct job_spec *spec);
     /* Do the spec's method, which is `m`, or NULL, its actor and its durability fit each other?
      * Else BAD_PARAMS or NO_METHOD, and a text. */
     enum ergon_error (*fits)(void *arg, const struct method *m, const struct job_spec *spec,

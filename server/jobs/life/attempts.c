@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/prefetch.h"
 #include "proto/pack.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/life/submit.h"
@@ -164,6 +165,16 @@ static bool lowest_wait(struct scheduler *s, struct pool_jobs *jobs)
     return jobs->assigned_at[0] >= LOWEST_OUT;
 }
 
+/* The first jobs have waited so long that no cache has them: they come back while others begin. */
+static void look_ahead(const struct job *next)
+{
+    if (!next)
+        return;
+    prefetch(next->next, sizeof *next + JOB_BODY_STEP);
+    if (next->is_message)
+        prefetch(job_message(next)->actor, MESSAGE_ACTOR_LINES * PREFETCH_LINE);
+}
+
 bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
 {
     for (int budget = TAKE_BUDGET; budget > 0; budget--) {
@@ -176,6 +187,7 @@ bool attempts_take(struct scheduler *s, uint32_t pool, struct attempt_spec *run)
         assert(job_is(job, JOB_ENQUEUED) && queue_pool(job->queue) == pool);
         assert(job->state == JOB_QUEUED && !job_is(job, JOB_CANCEL));
         job_unmark(job, JOB_ENQUEUED);
+        look_ahead(fair_queue_likely(&jobs->queue, job));
         if (!may_start(s, job))
             continue;
         fair_queue_served(&jobs->queue, job, table_now(s->table));

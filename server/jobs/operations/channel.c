@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/prefetch.h"
 #include "server/jobs/jobs_parts.h"
 #include "server/jobs/operations/operation.h"
 
@@ -188,6 +189,38 @@ static bool sort_all(struct jobs *jobs)
     return all;
 }
 
+/* Of the item of an operation, or NULL. */
+static void operation_near(const struct operation_item *item)
+{
+    enum { ARGUMENTS = 448 /* those of most are no longer */ };
+    const struct operation *op = (const struct operation *)(const void *)item;
+    if (!op)
+        return;
+    prefetch(op, OPERATION_BUSY);
+    prefetch((const uint8_t *)op + offsetof(struct operation, submission), PREFETCH_LINE);
+    prefetch((const uint8_t *)op + offsetof(struct operation, room), ARGUMENTS);
+}
+
+static void nears(struct jobs *jobs, struct operation_item *item)
+{
+    struct operation *op = operation_of(item);
+    if (item->kind == ITEM_OPERATION && op->cls->nears)
+        op->cls->nears(jobs, op);
+}
+
+/* The loops wrote operations some time ago, in memory that no cache may have any more: each comes
+ * near while three others are served, and then what it is about. */
+static void look_ahead(struct jobs *jobs)
+{
+    struct operation_item *next = turns_next(&jobs->turns), *then = next ? next->next : NULL;
+    if (next)
+        nears(jobs, next);
+    if (!then)
+        return;
+    nears(jobs, then);
+    operation_near(then->next);
+}
+
 bool channels_take(struct jobs *jobs, served_fn *served)
 {
     struct operation_item *item;
@@ -195,6 +228,7 @@ bool channels_take(struct jobs *jobs, served_fn *served)
     while (jobs->work < SERVED_WORK && (item = turns_take(&jobs->turns))) {
         uint32_t before = jobs->work;
         jobs_worked(jobs, ITEM_WORK);
+        look_ahead(jobs);
         if (!serve_item(jobs, item))
             turns_put_back(&jobs->turns, item);
         served(jobs);

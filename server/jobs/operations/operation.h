@@ -46,6 +46,9 @@ struct operation_class {
     bool is_call;        /* and it waits for the end of its job */
     bool shows_contents; /* its answer has what operation_sees() allows */
     bool is_everywhere;  /* it is served by a node of a cluster that does not own the tasks, too */
+    /* It is served soon: what it is about is brought into the processor's caches.  Called twice,
+     * with other work in between.  NULL: it is about nothing that matters. */
+    void (*nears)(struct jobs *jobs, struct operation *op);
     /* Serves a new operation: answers it, makes it join jobs, or has it wait for the store. */
     void (*serve)(struct jobs *jobs, struct operation *op);
     /* Instead of `serve`, for a kind that may take long: does about one turn's work (turns.h).
@@ -236,6 +239,9 @@ struct operation {
 };
 
 /* --- For the loop --- */
+
+/* Bytes at its begin that most steps look at: all but the texts of a failure and the arguments. */
+enum { OPERATION_BUSY = offsetof(struct operation, reply.code) };
 
 /* Takes a cell of `cells` (channel_cells()), or without them a malloc'ed one.  NULL: no memory. */
 struct operation *operation_new(struct slab *cells, const struct operation_class *cls);

@@ -100,6 +100,11 @@ struct operation_item *turns_take(struct turns *t)
     return item;
 }
 
+struct operation_item *turns_next(struct turns *t)
+{
+    return t->waiting > 0 ? queue_of(t, t->first)->first : NULL;
+}
+
 void turns_put_back(struct turns *t, struct operation_item *item)
 {
     struct turn_queue *q = queue_of(t, t->first);

@@ -42,6 +42,8 @@ uint32_t turns_push(struct turns *t, uint32_t queue, struct operation_item *item
 /* Takes the first item of the queue whose turn it is; NULL: all are empty.  After each item the
  * caller charges its cost, before it takes the next. */
 struct operation_item *turns_take(struct turns *t);
+/* The item behind the one that was taken last, in its queue; NULL: there is none. */
+struct operation_item *turns_next(struct turns *t);
 /* Makes the item that was taken last the first of its queue again, since it is not done; before it
  * is charged. */
 void turns_put_back(struct turns *t, struct operation_item *item);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/prefetch.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/operations/channel.h"
 #include "server/jobs/operations/operation.h"
@@ -230,6 +231,12 @@ bool waiters_poll(struct jobs *jobs, struct operation *op, ao_time timeout)
     struct waiter *w = (job)->waits, *next;                                                        \
     w && (next = next_waiter(w), true);                                                            \
     w = next
+
+void waiters_near(const struct job *job)
+{
+    if (job->waits)
+        prefetch(job->waits->op, OPERATION_BUSY);
+}
 
 void waiters_job_ended(struct jobs *jobs, struct job *job)
 {

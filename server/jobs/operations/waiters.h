@@ -88,6 +88,8 @@ bool waiters_go_on(struct jobs *jobs);
 
 /* --- Events of jobs: each is passed to the operations that wait for the job --- */
 
+/* The job ends soon: an operation that waits for it is brought into the processor's caches. */
+void waiters_near(const struct job *job);
 /* The job has ended, and its end may be shown to clients. */
 void waiters_job_ended(struct jobs *jobs, struct job *job);
 

@@ -175,6 +175,11 @@ static struct job *take_of(struct fair_queue *p, struct fair_level *level)
     return job;
 }
 
+struct job *fair_queue_likely(const struct fair_queue *p, const struct job *taken)
+{
+    return share_of(p, taken)->jobs.first;
+}
+
 int fair_queue_top(const struct fair_queue *p)
 {
     int top = p->count > 0 ? FAIR_LEVELS - 1 : -1;

@@ -68,6 +68,8 @@ int fair_queue_top(const struct fair_queue *p); /* the highest level with jobs; 
 
 /* Takes the next out; NULL when there is none. */
 struct job *fair_queue_take(struct fair_queue *p);
+/* The one that is likely to be taken after this one, which was taken last; NULL: none is. */
+struct job *fair_queue_likely(const struct fair_queue *p, const struct job *taken);
 /* The job that was just taken begins: its level waits anew.  `level` of the job becomes the highest
  * one that it goes before, so that no job of that level overtakes it.  Without this call the turn
  * of the level is not used up. */

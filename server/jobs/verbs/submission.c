@@ -79,6 +79,14 @@ static size_t names_of(const struct job_spec *spec)
 
 static const char in_memory[] = "the actor is not durable, so a transaction cannot submit to it";
 
+static void submission_nears(struct jobs *jobs, struct operation *op)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    struct job_spec *spec = op->submission.specs;
+    if (op->submission.count == 1 && spec && spec->actor.len > 0)
+        messages->nears(messages->arg, spec->tenant.len > 0 ? spec->tenant : op->tenant, spec);
+}
+
 static struct job *submission_take(struct jobs *jobs, struct operation *op, uint32_t i)
 {
     struct submission_outcome *outcome = &op->submission.outcomes[i];
@@ -363,8 +371,8 @@ static bool serve_part(struct jobs *jobs, struct operation *op)
 #define SUBMITS(name)                                                                              \
     {                                                                                              \
         .method = (name), .is_submission = true, .serve_part = serve_part,                         \
-        .fini = submission_fini, .dropped = waiters_drop, .job_saved = job_saved,                  \
-        .unwritten = numbers_unwritten                                                             \
+        .nears = submission_nears, .fini = submission_fini, .dropped = waiters_drop,               \
+        .job_saved = job_saved, .unwritten = numbers_unwritten                                     \
     }
 const struct operation_class operation_task_submit = SUBMITS(method_task_submit);
 const struct operation_class operation_actor_tell = SUBMITS(method_actor_tell);
@@ -532,9 +540,9 @@ static void serve_call(struct jobs *jobs, struct operation *op)
 
 #define CALLS(name)                                                                                \
     {                                                                                              \
-        .method = (name), .is_submission = true, .is_call = true, .serve = serve_call,             \
-        .fini = submission_fini, .dropped = drop_call, .refused_at_stop = true,                    \
-        .job_saved = call_saved, .job_ended = call_ended                                           \
+        .method = (name), .is_submission = true, .is_call = true, .nears = submission_nears,       \
+        .serve = serve_call, .fini = submission_fini, .dropped = drop_call,                        \
+        .refused_at_stop = true, .job_saved = call_saved, .job_ended = call_ended                  \
     }
 const struct operation_class operation_task_call = CALLS(method_task_call);
 const struct operation_class operation_actor_call = CALLS(method_actor_call);

@@ -4,6 +4,7 @@
 
 #include "proto/job_options.h"
 #include "server/jobs/actors/actor_types.h"
+#include "server/jobs/actors/residents.h"
 #include "server/jobs/effects.h"
 #include "server/jobs/sched/board.h"
 #include "tests/support/cmocka_env.h"
