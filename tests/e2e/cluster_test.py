@@ -186,6 +186,40 @@ class ClusterTest(unittest.TestCase):
             audit = client.call("server.audit")
             self.assertTrue(audit["balanced"], audit)
 
+    def test_batches_outlive_their_owner(self):
+        nodes = [self.start(name, "--cluster-listen", f"unix://{self.folder}/{name}.nodes") for name in "abc"]
+        a = self.owner(*nodes, epoch=1)
+        b, c = (node for node in nodes if node is not a)
+        with b.connect() as front:
+            outer = front.call("batch.create", {"on_end": ["echo", ["after outer"], {"keep": "1h"}]})["id"]
+            inner = front.call("batch.create", {"parent": outer, "on_success": ["echo", ["after inner"], {"keep": "1h"}]})["id"]
+            failing = front.call("batch.create", {"parent": outer, "on_failure": ["echo", ["after failure"], {"keep": "1h"}]})["id"]
+            self.assertEqual(front.call("batch.get", outer)["durable"], "replicated")
+            front.call("batch.add", inner, [["echo", [n]] for n in range(200)])
+            waiting = [front.call("task.submit", "echo", [], {"batch": inner, "delay": "1h"})["id"] for _ in range(5)]
+            front.call("task.submit", "fail", ["ODD", "on purpose"], {"batch": failing, "retries": 0})
+            for batch in inner, failing, outer:
+                front.call("batch.close", batch)
+            eventually(lambda: front.call("batch.get", inner)["done"] == 200, "200 are done")
+            eventually(lambda: front.call("batch.get", failing)["state"] == "ended", "the failing batch has ended")
+        a.discard()
+        owner = self.owner(b, c, epoch=2)
+
+        def followed(client):
+            return {name: len(client.call("task.list", {"contains": f"after {name}", "params_text": True})["tasks"])
+                    for name in ("inner", "failure", "outer")}
+        with owner.connect() as client:
+            shown = client.call("batch.get", inner)
+            self.assertEqual((shown["state"], shown["done"], shown["open"]), ("closed", 200, 5), shown)
+            self.assertEqual(followed(client), {"inner": 0, "failure": 1, "outer": 0})
+            for task in waiting:
+                client.call("task.run_now", task)
+            eventually(lambda: client.call("batch.get", outer)["state"] == "ended", "all have ended")
+            self.assertEqual(client.call("batch.get", inner)["done"], 205)
+            self.assertEqual(followed(client), {"inner": 1, "failure": 1, "outer": 1})
+            audit = client.call("server.audit")
+            self.assertTrue(audit["balanced"], audit)
+
     def test_an_owner_that_stood_still_is_deposed_and_ends(self):
         a, b, c = self.three()
         ids = self.keep(a)
