@@ -183,11 +183,16 @@ func (c *Context) send(kind string, orders []any) error {
 	return err
 }
 
-// Save keeps a value of at most 64 KiB with the task, for Checkpoint in its next attempts; nil: there is none any more.
+// Save keeps a value of at most 64 KiB with the task, for Checkpoint in its next attempts; nil: there is none any more. BUSY: too
+// much is on its way to the server, and the one before stays.
 func (c *Context) Save(value any) error {
 	value, err := msgpack.Copy(value)
+	var saved any
 	if err == nil {
-		_, err = c.request("worker.checkpoint", c.call, value)
+		saved, err = c.request("worker.checkpoint", c.call, value)
+	}
+	if err == nil && saved == false {
+		err = &Error{Code: "BUSY", Text: "too much is on its way to the server: the checkpoint before stays", Retryable: true}
 	}
 	if err == nil {
 		c.last = value

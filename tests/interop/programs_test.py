@@ -137,7 +137,7 @@ def build_go(folder, program):
     shutil.copy(path_of(program, "ergon", "go"), place)
     with open(os.path.join(place, "go.mod"), "w", encoding="utf-8") as file:
         file.write(f"module program\n\ngo 1.19\n\nrequire ergon-client v0.0.0\n\nreplace ergon-client => {CLIENTS}/go\n")
-    subprocess.run(["go", "build", "-o", os.path.join(folder, "program"), "."], cwd=place, check=True)
+    subprocess.run(["go", "build", "-ldflags=-s -w", "-o", os.path.join(folder, "program"), "."], cwd=place, check=True)
     return os.path.join(folder, "program")
 
 

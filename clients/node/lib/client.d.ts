@@ -209,8 +209,11 @@ export class Context {
     submit(method: string, params?: any[], options?: TaskOptions): Promise<void>;
     /** Sends a message to an actor, as submit() does. */
     tell(actor: string, method: string, params?: any[], options?: TaskOptions): Promise<void>;
-    /** Keeps a value of at most 64 KiB with the task: the `checkpoint` of its next attempts. Null: there is none any more. */
-    save(value: any): Promise<void>;
+    /**
+     * Keeps a value of at most 64 KiB with the task: the `checkpoint` of its next attempts. Null: there is none any more. False: too
+     * much is on its way to the server, and the one before stays.
+     */
+    save(value: any): Promise<boolean>;
 }
 
 export type Handler = (context: Context, ...params: any[]) => any;

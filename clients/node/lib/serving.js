@@ -95,8 +95,9 @@ class Context {
     }
 
     async save(value) {
-        await this.#ask('worker.checkpoint', [this.#call, value]);
-        this.checkpoint = value ?? null;
+        const saved = await this.#ask('worker.checkpoint', [this.#call, value]);
+        if (saved) this.checkpoint = value ?? null;
+        return saved;
     }
 
     async #send(kind, orders) {

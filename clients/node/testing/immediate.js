@@ -202,8 +202,9 @@ class InProcess {
             },
             request: async (what, params, signal) => {
                 if (what === 'worker.submit') return this.#add(sends, copy(params[1]));
-                if (what === 'worker.checkpoint') return (task.checkpoint = copy(params[1]) ?? undefined);
-                return this.request(what, params, signal);
+                if (what !== 'worker.checkpoint') return this.request(what, params, signal);
+                task.checkpoint = copy(params[1]) ?? undefined;
+                return true;
             },
         };
         const { traceparent, tracestate } = options;

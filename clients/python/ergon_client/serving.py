@@ -94,10 +94,12 @@ class Context:
         """Sends a message to an actor, as submit() does."""
         await self._send("tell", [[to, *ordered(method, params, options, "tell()")]])
 
-    async def save(self, value: Any) -> None:
-        """Keeps a value of at most 64 KiB with the task: the `checkpoint` of its next attempts. None: there is none any more."""
-        await self._ask("worker.checkpoint", [self._call, value])
-        self.checkpoint = value
+    async def save(self, value: Any) -> bool:
+        """Keeps a value of at most 64 KiB with the task: the `checkpoint` of its next attempts. None: there is none any more.
+        False: too much is on its way to the server, and the one before stays."""
+        if saved := await self._ask("worker.checkpoint", [self._call, value]):
+            self.checkpoint = value
+        return bool(saved)
 
     async def _send(self, kind: str, orders: list[Any]) -> None:
         if self.turn:

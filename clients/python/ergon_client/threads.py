@@ -64,9 +64,9 @@ class Context:
         """As serving.Context.tell()."""
         self._ask(self._context.tell(to, method, *params, **options))
 
-    def save(self, value: Any) -> None:
+    def save(self, value: Any) -> bool:
         """As serving.Context.save()."""
-        self._ask(self._context.save(value))
+        return bool(self._ask(self._context.save(value)))
 
     def progress(self, done: int, total: int = 0, text: str = "") -> None:
         """As serving.Context.progress()."""

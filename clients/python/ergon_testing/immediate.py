@@ -95,6 +95,7 @@ class Wire:
             self._task["checkpoint"] = copied(params[1])
         else:
             return await self._server.answer(method, params)
+        return True
 
     def _add(self, sends: dict[str, list[Any]]) -> None:
         for kind, orders in sends.items():
