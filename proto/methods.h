@@ -235,7 +235,7 @@
       "[call: int, value]", "add a part of the result of a task that this worker runs") \
     X(worker_checkpoint, "worker.checkpoint", KNOWN, USES, HARMLESS, OWN, \
       "[call: int, value]", "keep a value for the next attempt of a task that this worker runs") \
-    X(worker_submit, "worker.submit", KNOWN, USES, COUNTED, OWN, \
+    X(worker_submit, "worker.submit", KNOWN, USES, HARMLESS, OWN, \
       "[call: int, {task: [[method, params, {options}]], " \
       "tell: [[actor, method, params, {options}]]}]", \
       "submit tasks and messages with the end of a task that this worker runs")

@@ -217,7 +217,8 @@ static bool take_result(struct node_call *call, struct outcome *outcome)
     return true;
 }
 
-/* The notification worker.submit [call, {task, tell}].  False without memory. */
+/* Notifications worker.submit [call, {task, tell}], one for each so that they stay in their order.
+ * False without memory. */
 static bool take_sends(struct node_call *call, const struct attempt_turn *turn)
 {
     struct pack *p = &call->sends;
@@ -225,12 +226,14 @@ static bool take_sends(struct node_call *call, const struct attempt_turn *turn)
     if (!turn || turn->changes.messages.count == 0)
         return true;
     pack_init(p);
-    pack_array(p, 3);
-    pack_uint(p, ENVELOPE_NOTIFICATION);
-    pack_str(p, "worker.submit");
-    pack_array(p, 2);
-    pack_uint(p, call->message.number);
-    turn_messages_pack(&turn->changes.messages, p);
+    for (const struct turn_message *m = turn->changes.messages.first; m; m = m->next) {
+        pack_array(p, 3);
+        pack_uint(p, ENVELOPE_NOTIFICATION);
+        pack_str(p, "worker.submit");
+        pack_array(p, 2);
+        pack_uint(p, call->message.number);
+        turn_message_pack(m, p);
+    }
     return !p->failed;
 }
 

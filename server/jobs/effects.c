@@ -46,6 +46,14 @@ static enum ergon_error error_of(const struct job *job)
     return job->state == JOB_EXPIRED ? ERGON_E_DEADLINE : ERGON_E_FAILED;
 }
 
+static void drop_checkpoint(struct jobs *jobs, struct job *job)
+{
+    size_t was = job_bytes(job);
+    blob_unref(job->more->checkpoint);
+    job->more->checkpoint = NULL;
+    table_weigh(&jobs->table, job, was);
+}
+
 static void ended(struct jobs *jobs, struct job *job)
 {
     if (tracepoint_watched(answer))
@@ -59,6 +67,8 @@ static void ended(struct jobs *jobs, struct job *job)
         members_ended(jobs, job);
     dependencies_ended(&jobs->sched, job);
     result_refs_let_go(&jobs->sched, job);
+    if (job->state == JOB_DONE && job->more && job->more->checkpoint)
+        drop_checkpoint(jobs, job);
     retention_add(&jobs->sched, job);
 }
 

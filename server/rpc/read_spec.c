@@ -177,10 +177,6 @@ bool spec_read(struct job_request *jr, struct job_spec *spec, uint32_t count, co
         return spec_refuse(jr, ERGON_E_BAD_PARAMS, "%s", usage);
     if (!spec_may_run(jr, spec->method) || (count > 2 && !spec_options(jr, spec)))
         return false;
-    if (spec->batch > 0 && (spec->actor.len > 0 || spec->coalesce.len > 0))
-        return spec_refuse(jr, ERGON_E_BAD_PARAMS,
-                           "a member of a batch is no message to an actor, and has no `coalesce`: "
-                           "leave out one of the two");
     address(spec);
     return last(jr, spec) && spec_may_share(jr, spec);
 }

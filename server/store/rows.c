@@ -86,12 +86,13 @@ static const struct store_column life_columns[] = {
     {"ended_at", TASK(U64, ended_at)},
     {"error_code", TASK(TEXT, error_code)},
     {"error_text", TASK(TEXT, error_text)},
-    {"result", TASK(BLOB, result), .stays = true,
-     .about = "of a task that is not done: its checkpoint"},
+    {"result", TASK(BLOB, result), .stays = true},
     {"losses", TASK(U32, losses),
      .about = "of workers that had it, since one of them answered: counted as for `tasks.losses`"},
     {"lost", TASK(U32, lost), .about = "how many workers they were"},
     {"ran_by", TASK(TEXT, ran_by), .since = 10},
+    {"checkpoint", TASK(BLOB, checkpoint), .stays = true, .since = 14,
+     .about = "what an attempt kept for the next one; none of a task that is done"},
     {"boards", TASK(U32, boards)},
 };
 const struct store_table row_lives = {
@@ -257,11 +258,8 @@ const struct store_table row_turns = {.table = "turns", .order = "seq", COLUMNS(
 static const struct store_column inbox_columns[] = {
     {"id", KEY(store_inbox_row, U64, id)},
 };
-const struct store_table store_inbox = {.table = "inbox",
-                                        .order = "id",
-                                        COLUMNS(inbox_columns),
-                                        .one = "submission",
-                                        .cluster = true};
+const struct store_table store_inbox = {
+    .table = "inbox", .order = "id", COLUMNS(inbox_columns), .one = "submission", .cluster = true};
 
 static const struct store_column actor_type_columns[] = {
     {"type", KEY(store_actor_type, TEXT, type), .required = true, .since = 12},
@@ -382,7 +380,7 @@ bool row_has_life(const struct store_task *t)
 {
     return t->state || t->attempt || t->failures || t->crashes || t->cancel_asked || t->due_at ||
            t->started_at || t->ended_at || t->error_code.len || t->error_text.len ||
-           t->result.len || t->losses || t->lost || t->ran_by.len;
+           t->result.len || t->losses || t->lost || t->ran_by.len || t->checkpoint.len;
 }
 
 bool row_counters_sound(const struct row_counters *c)

@@ -104,8 +104,9 @@ struct store_task {
     uint64_t due_at;      /* not to be run before */
     uint64_t started_at, ended_at;
     struct span error_code, error_text; /* why the last attempt failed, or how it ended */
-    struct span result;                 /* of one that is not done: its checkpoint */
-    uint32_t boards; /* of a cluster: boards that were lost when its last row was written */
+    struct span result;
+    struct span checkpoint; /* raw; empty: as it was.  Once the task is done it means nothing */
+    uint32_t boards;        /* of a cluster: boards that were lost when its last row was written */
     /* PUT: this row of the inbox goes with it, in the same transaction; if that is gone, the put is
      * STORE_REFUSED.  0: there is none. */
     uint64_t taken;

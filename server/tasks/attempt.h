@@ -27,6 +27,7 @@ struct attempt {
     uint32_t attempt;
     bool again;       /* the handler asked for it */
     bool sends;       /* `turn` is its own, without an actor */
+    bool refused;     /* some of what it was to submit was: it may not answer a result */
     bool cancel_seen; /* the handler knows that it is cancelled */
     uint8_t loss;     /* enum attempt_loss; of a lost one the task's text says why */
     /* enum attempt_stage.  Its executor and the source leave ASSIGNED by compare-and-swap, so

@@ -58,8 +58,6 @@ struct attempt_turn {
     uint32_t writes;    /* the schema of a new state, if nothing else is said */
     uint32_t state_max; /* bytes of a new one */
     bool reads;         /* it may change nothing */
-    bool refused;       /* some of what it was to submit was, and `changes.stop` says why: so it
-                         * may not answer a result */
     struct turn_changes changes;
 };
 

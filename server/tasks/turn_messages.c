@@ -101,9 +101,13 @@ const char *turn_messages_add(struct turn_messages *all, const struct turn_messa
     return NULL;
 }
 
-static void pack_one(const struct turn_message *m, bool tells, struct pack *p)
+void turn_message_pack(const struct turn_message *m, struct pack *p)
 {
+    bool tells = m->to.len > 0;
     size_t type = tells ? actor_type_of_name(m->to).len + 1 : 0; /* a message is named without */
+    pack_map(p, 1);
+    pack_str(p, tells ? "tell" : "task");
+    pack_array(p, 1);
     pack_array(p, tells ? 4 : 3);
     if (tells)
         pack_span(p, m->to);
@@ -113,26 +117,6 @@ static void pack_one(const struct turn_message *m, bool tells, struct pack *p)
         pack_raw(p, m->options);
     else
         pack_nil(p);
-}
-
-static void pack_some(const struct turn_messages *all, bool tells, struct pack *p)
-{
-    uint32_t count = 0;
-    for (const struct turn_message *m = all->first; m; m = m->next)
-        count += (m->to.len > 0) == tells;
-    pack_array(p, count);
-    for (const struct turn_message *m = all->first; m; m = m->next)
-        if ((m->to.len > 0) == tells)
-            pack_one(m, tells, p);
-}
-
-void turn_messages_pack(const struct turn_messages *all, struct pack *p)
-{
-    pack_map(p, 2);
-    pack_str(p, "task");
-    pack_some(all, false, p);
-    pack_str(p, "tell");
-    pack_some(all, true, p);
 }
 
 /* --- As arrays --- */

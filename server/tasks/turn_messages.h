@@ -65,8 +65,8 @@ bool turn_messages_read(struct turn_messages *all, const struct turn_messages_ra
                         struct span type, char *error, size_t size);
 
 struct pack;
-/* The tasks and messages as a raw map {task, tell}; in each array in their order. */
-void turn_messages_pack(const struct turn_messages *all, struct pack *p);
+/* As a raw map of {task} or {tell}, an array of this one. */
+void turn_message_pack(const struct turn_message *m, struct pack *p);
 
 void turn_messages_drop(struct turn_messages *messages); /* there are none any more */
 

@@ -536,18 +536,20 @@ void serve_worker_checkpoint(struct rpc_request *rq)
 /* worker.submit [call, {task, tell}] */
 void serve_worker_submit(struct rpc_request *rq)
 {
+    char text[240] = "this worker has no such call";
     struct reader r;
-    struct span sends;
+    struct span sends = {0};
     uint64_t number;
     uint32_t count;
 
     read_params(rq->params, &r, &count);
-    if (count != 2 || !read_uint(&r, &number) || !rpc_read_any(rq, rq->params, &r, &sends)) {
+    if (count == 0 || !read_uint(&r, &number)) {
         rpc_refuse_params(rq, "");
         return;
     }
+    if (count != 2 || !rpc_read_any(rq, rq->params, &r, &sends))
+        sends = span_text("\x07"); /* as what is no map */
     struct task *t = worker_running(rq->conn, number);
-    char text[240] = "this worker has no such call";
     enum ergon_error wrong =
         t ? worker_add_sends(rq->conn, t, sends, text, sizeof text) : ERGON_E_NOT_FOUND;
 

@@ -57,17 +57,15 @@ static enum ergon_error check_messages(const struct worker_link *link, const str
     return wrong;
 }
 
-enum ergon_error worker_add_sends(struct connection *c, struct task *t, struct span sends,
+static enum ergon_error add_sends(const struct worker_link *link, struct task *t, struct span sends,
                                   char *text, size_t size)
 {
-    struct attempt *a = task_is(t, TASK_ATTEMPT) && t->attempt->id > 0 ? t->attempt : NULL;
+    struct attempt *a = t->attempt;
 
-    if (!a)
-        snprintf(text, size, "a plain call submits nothing with its end");
-    else if (turn_is_of_actor(a->turn))
+    if (turn_is_of_actor(a->turn)) {
         snprintf(text, size, "a turn of an actor says what it sends in [result, changes]");
-    if (!a || turn_is_of_actor(a->turn))
         return ERGON_E_BAD_PARAMS;
+    }
     if (sends.len > 2 * TURN_MESSAGES_BYTES) {
         snprintf(text, size, "what an attempt submits has at most 1 MiB");
         return ERGON_E_TOO_LARGE;
@@ -76,13 +74,19 @@ enum ergon_error worker_add_sends(struct connection *c, struct task *t, struct s
         snprintf(text, size, "%s", error_meaning(ERGON_E_MEMORY));
         return ERGON_E_MEMORY;
     }
-    enum ergon_error wrong = turn_read_sends(a->turn, sends, text, size)
-                                 ? check_messages(conn_service(c), t, text, size)
-                                 : ERGON_E_BAD_PARAMS;
-    if (wrong != ERGON_OK && !a->turn->refused)
-        snprintf(a->turn->changes.stop, sizeof a->turn->changes.stop, "%s: %s", error_name(wrong),
-                 text);
-    a->turn->refused |= wrong != ERGON_OK;
+    return turn_read_sends(a->turn, sends, text, size) ? check_messages(link, t, text, size)
+                                                       : ERGON_E_BAD_PARAMS;
+}
+
+enum ergon_error worker_add_sends(struct connection *c, struct task *t, struct span sends,
+                                  char *text, size_t size)
+{
+    if (!task_is(t, TASK_ATTEMPT) || t->attempt->id == 0) {
+        snprintf(text, size, "a plain call submits nothing with its end");
+        return ERGON_E_BAD_PARAMS;
+    }
+    enum ergon_error wrong = add_sends(conn_service(c), t, sends, text, size);
+    t->attempt->refused |= wrong != ERGON_OK;
     return wrong;
 }
 
@@ -130,22 +134,6 @@ static void take_error(struct task *t, struct span value)
                          task_is(t, TASK_ATTEMPT) ? error.traceback : (struct span){0});
 }
 
-/* It submits all or nothing. */
-static bool was_refused(const struct task *t)
-{
-    const struct attempt_turn *turn = task_is(t, TASK_ATTEMPT) ? t->attempt->turn : NULL;
-    return turn && turn->refused;
-}
-
-static void fail_refused(struct task *t)
-{
-    char text[240];
-
-    snprintf(text, sizeof text, "a worker.submit was refused, so no result counts: %s",
-             t->attempt->turn->changes.stop);
-    task_fail(t, ERGON_E_BAD_CHANGES, NULL, span_text(text));
-}
-
 static void settle(struct worker_link *link, struct task *t, const struct envelope *e)
 {
     struct worker *w = worker_of(link, t);
@@ -156,8 +144,9 @@ static void settle(struct worker_link *link, struct task *t, const struct envelo
         take_error(t, e->error);
     else if (task_is(t, TASK_ATTEMPT) && turn_is_of_actor(t->attempt->turn))
         take_turn(link, w, t, e->result, most);
-    else if (was_refused(t))
-        fail_refused(t);
+    else if (task_is(t, TASK_ATTEMPT) && t->attempt->refused) /* it submits all or nothing */
+        task_fail(t, ERGON_E_BAD_CHANGES, NULL,
+                  span_text("a worker.submit of it was refused, so it may end by an error alone"));
     else
         take_result(t, e->result, most);
     worker_executor_answer(w->executor, t);

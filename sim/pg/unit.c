@@ -55,7 +55,7 @@ static const char *put_task(const struct pg_sight *s, const struct pg_op *op)
     return !wrong && op->life ? insert(s, LIVES, op->life) : wrong;
 }
 
-/* A result that is not given stays. */
+/* A result and a checkpoint that are not given stay. */
 static void put_life(const struct pg_sight *s, const struct pg_op *op)
 {
     const struct pg_row *before = pg_see(s, LIVES, &op->key);
@@ -65,6 +65,8 @@ static void put_life(const struct pg_sight *s, const struct pg_op *op)
         pg_unpack(&row_lives, before, &old);
     if (new.result.len == 0)
         new.result = old.result;
+    if (new.checkpoint.len == 0)
+        new.checkpoint = old.checkpoint;
     put_struct(s, &row_lives, &new);
 }
 

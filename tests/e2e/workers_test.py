@@ -252,7 +252,7 @@ class Calls(WorkerTest):
         worker.answer(number, "done")
         ended = self.ended(task)
         self.assertEqual(ended["error"].split(":")[0], "BAD_CHANGES")
-        self.assertIn("a worker.submit was refused", ended["error"])
+        self.assertIn("a worker.submit of it was refused", ended["error"])
         call = self.client.send("t.spoilt")
         number, _, _ = worker.take()
         with self.assertRaises(RemoteError) as caught:

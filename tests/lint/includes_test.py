@@ -49,7 +49,7 @@ RULES = {
     "server/jobs": (["server/jobs/*", "server/access/*", "server/store/store.h", "server/store/chunk.h", "server/tasks/*", "server/runtime/*", "proto/*",
                        "ergon/*"], ["msgpack"]),
     "server/jobs/core": (["server/jobs/core/*", "server/jobs/feed/feed.h", "server/tasks/registry.h", "server/runtime/*", "proto/errors.h", "proto/job_policy.h", "proto/traceparent.h", "ergon/*"], []),
-    "server/jobs/sched": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/settings.h", "server/tracing/tracer.h", "server/tasks/*", "server/runtime/*", "proto/errors.h", "proto/reader.h",
+    "server/jobs/sched": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/settings.h", "server/tracing/tracer.h", "server/tasks/*", "server/runtime/*", "proto/errors.h", "proto/reader.h", "proto/scanner.h",
                            "ergon/*"], []),
     "server/jobs/life": (["server/jobs/core/*", "server/jobs/sched/*", "server/jobs/life/*", *ACCESSORS,
                           "server/access/rights.h", "server/tasks/*", "server/runtime/*", "proto/errors.h", "proto/pack.h",

@@ -49,7 +49,7 @@ static size_t copy_fixed(struct store_task *t, uint8_t *to)
 
 static size_t copy_changing(struct store_task *t, uint8_t *to)
 {
-    struct span *spans[] = {&t->error_code, &t->error_text, &t->ran_by, &t->result};
+    struct span *spans[] = {&t->error_code, &t->error_text, &t->ran_by, &t->result, &t->checkpoint};
     return copy_spans(spans, sizeof spans / sizeof spans[0], to);
 }
 
@@ -114,6 +114,7 @@ static bool submit_anew(struct memory_row *row, const struct store_task *t)
         return false;
     copy_fixed(&now, block);
     now.result = row->task.result;
+    now.checkpoint = row->task.checkpoint;
     row->task = now;
     free(row->fixed);
     row->fixed = block;
@@ -145,6 +146,8 @@ static bool change(struct memory_rows *m, const struct store_task *t)
     now.error_text = t->error_text;
     if (t->result.len > 0)
         now.result = t->result;
+    if (t->checkpoint.len > 0)
+        now.checkpoint = t->checkpoint;
     if (t->settled)
         now.after = now.after_any = (struct span){0};
     void *block = malloc(copy_changing(&now, NULL) + 1);

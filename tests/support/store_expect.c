@@ -92,6 +92,7 @@ static void see_life(struct store_text *content, const struct store_task *t)
     see_span(content, "error_code", t->error_code);
     see_span(content, "error_text", t->error_text);
     see_span(content, "ran_by", t->ran_by);
+    see_span(content, "checkpoint", t->checkpoint);
     see_span(content, "result", t->result);
 }
 

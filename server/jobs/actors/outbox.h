@@ -6,7 +6,7 @@
  * a message that is refused fails the turn, with the code and the text of the refusal.  Of the
  * server's own rights: a worker's were checked as it answered (worker_answer.c).  All belong to the
  * tenant of the actor; `durable`, where it is not said, is that of actor.tell and, of a task,
- * `fsync`, or `none` without a store.
+ * of submissions that do not say it, or `none` without a store.
  *
  * Of a durable type their rows are members of the group of the turn (commits.h): what is `async` is
  * made `fsync`, so nothing begins before that is on disk.  What is there already by its key, and is

@@ -53,6 +53,18 @@ static struct task_sends *sends_new(struct jobs *jobs, struct job *job, const st
     return t;
 }
 
+/* Its own row, and those that it holds, are in the group that would wait for them. */
+static void await_others(struct task_sends *t)
+{
+    for (uint32_t i = 0; i < t->joined.count; i++) {
+        struct joined_job *one = &t->joined.jobs[i];
+        bool own = one->id == t->job->id;
+        for (uint32_t k = 0; k < t->count; k++)
+            own |= one->id == t->held[k]->id;
+        one->awaited &= !own;
+    }
+}
+
 static void hold(struct jobs *jobs, struct task_sends *t, struct outbox *sent)
 {
     for (uint32_t i = 0; i < sent->count; i++)
@@ -62,6 +74,7 @@ static void hold(struct jobs *jobs, struct task_sends *t, struct outbox *sent)
         }
     t->joined = sent->joined;
     sent->joined = (struct joined){0};
+    await_others(t);
 }
 
 static void sends_free(struct task_sends *t)
@@ -115,12 +128,21 @@ static void end_failed(struct jobs *jobs, struct job *job, enum store_error erro
                       store_error_text(error));
 }
 
+/* Nothing that it submitted has to be written any more; it may have got a row meanwhile. */
+static void end_written(struct jobs *jobs, struct job *job)
+{
+    if (job->durable == DURABLE_NONE)
+        job_end_saved(jobs_scheduler(jobs), job);
+    else
+        journal_write(jobs, job);
+}
+
 static void alone_failed(struct jobs *jobs, struct task_sends *t, enum store_error error)
 {
     struct job *job = t->job;
     let_go(jobs, t, error);
     end_failed(jobs, job, error);
-    job_end_saved(jobs_scheduler(jobs), job);
+    end_written(jobs, job);
 }
 
 /* Of a task without a row. */
@@ -144,8 +166,9 @@ enum message_write task_sends_group(struct jobs *jobs, struct job *job, struct s
 
 void task_sends_alone(struct jobs *jobs, struct job *job)
 {
-    if (!job->more->sent->awaits)
-        push_alone(jobs, job->more->sent);
+    struct task_sends *t = job->more->sent;
+    if (!t->awaits && !t->under_way) /* else it ends when that is back */
+        push_alone(jobs, t);
 }
 
 /* Returns the member behind those that it holds: the row of the task. */
@@ -187,10 +210,7 @@ static void alone_back(struct jobs *jobs, struct store_op *group)
         return;
     }
     sends_free(t);
-    if (job->durable == DURABLE_NONE)
-        job_end_saved(jobs_scheduler(jobs), job);
-    else
-        journal_write(jobs, job); /* it has got a row meanwhile */
+    end_written(jobs, job);
 }
 
 /* --- Taken --- */
@@ -251,6 +271,11 @@ static void run_again(struct actors *actors, struct task_sends *t, enum store_er
     struct job *job = t->job;
     set_awaits(actors, t, false);
     let_go(actors->jobs, t, error);
+    if (error == STORE_REFUSED) { /* it would be so again */
+        end_failed(actors->jobs, job, error);
+        end_written(actors->jobs, job);
+        return;
+    }
     job_reopen(jobs_scheduler(actors->jobs), job,
                "what it submitted is there already, and could not be written");
     job_schedule(jobs_scheduler(actors->jobs), job, true);

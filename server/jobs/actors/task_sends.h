@@ -1,10 +1,13 @@
 /* What an attempt of a task submits: it belongs to the end of that attempt.
  *
- *     the attempt ends well: all of it is submitted (outbox.h), or one is refused, and the attempt
- * has failed, by that code nothing of it has to be on disk    the task ends as any other some of it
- * has                     their first rows and the end of the task are one group of the store
- * (journal.h): JOB_ENDING until that is back it joined, by a key, a job that    the group waits for
- * that; where that will have no row, is not on disk yet                 the task runs again
+ * As the attempt ends well all of it is submitted (outbox.h); or one is refused, and the attempt
+ * has failed, by that code.
+ *
+ * - Where nothing of it has to be on disk the task ends as any other.
+ * - Else the first rows of what it submitted and the end of the task are one group of the store
+ *   (journal.h): the task is JOB_ENDING until that is back.
+ * - Where it joined, by a key, a job that is not on disk yet, the group waits for that.  If that
+ *   will have no row the task runs again.
  *
  * So after any kill -9 either the task has ended and all of it is there, or none of it is, and the
  * task runs again.  A task that has no row itself ends when the group of what it submitted is on

@@ -275,10 +275,11 @@ static void answered(struct scheduler *s, struct job *job, const struct attempt_
     outcome_returned(s, job, r);
 }
 
-static void settle_turn(struct scheduler *s, struct job *job, const struct attempt_end *r)
+static void settle(struct scheduler *s, struct job *job, const struct attempt_end *r)
 {
     if (job->is_message)
         s->messages.back(s->messages.arg, job, r->turn);
+    result_refs_unfill(s, job);
 }
 
 void attempts_returned(struct scheduler *s, const struct attempt_end *r)
@@ -296,7 +297,7 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
     spans_returned(s, job, r);
     if (!is_current(s, job, r->attempt)) {
         orphan_returned(s, job, r);
-        settle_turn(s, job, r);
+        settle(s, job, r);
         return;
     }
     job->attempt_task = NULL;
@@ -308,7 +309,7 @@ void attempts_returned(struct scheduler *s, const struct attempt_end *r)
         lost(s, job, r);
     else
         answered(s, job, r);
-    settle_turn(s, job, r);
+    settle(s, job, r);
 }
 
 /* --- What handlers say meanwhile --- */

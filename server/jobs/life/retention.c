@@ -82,7 +82,8 @@ void retention_forget(struct job_table *table, struct job *job)
 {
     assert(!job_state_open((enum job_state)job->state));
     if (is_referred_to(job)) {
-        job->due = table_time_after(table, AO_MS(BUSY_PAUSE_MS));
+        bool is_read = job->more && job->more->readers > 0; /* the last reader sets it again */
+        job->due = is_read ? AO_NEVER : table_time_after(table, AO_MS(BUSY_PAUSE_MS));
         job_effect(table, job, EFFECT_TIMER);
         return;
     }

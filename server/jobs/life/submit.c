@@ -76,6 +76,8 @@ static void leave_memory(struct jobs *jobs, struct job *job, const struct job_sp
 {
     table_set_durable(jobs_table(jobs), job, DURABLE_ASYNC);
     job_mark(job, JOB_SUBMITTING | (durable_is_awaited(spec->durable) ? JOB_FROM_MEMORY : 0));
+    if (job->more && job->more->checkpoint)
+        job->more->checkpoint_unsaved = true;
     job_effect(jobs_table(jobs), job, EFFECT_HISTORY);
 }
 
@@ -94,6 +96,8 @@ static enum ergon_error harden(struct jobs *jobs, struct job *job, const struct 
         wrong = check_store(jobs, level, text, size);
     if (wrong == ERGON_OK && job->durable == DURABLE_NONE)
         wrong = dependencies_check_durable(job, text, size);
+    if (wrong == ERGON_OK && job->durable == DURABLE_NONE)
+        wrong = result_refs_check_durable(jobs_scheduler(jobs), job, text, size);
     if (wrong != ERGON_OK)
         return wrong;
     if (job->durable == DURABLE_NONE)
@@ -351,6 +355,10 @@ enum ergon_error job_submit(struct jobs *jobs, const struct job_spec *spec,
                             size_t size)
 {
     *out = (struct submitted){0};
+    if (spec->batch > 0 && (spec->actor.len > 0 || spec->coalesce.len > 0))
+        return refuse(ERGON_E_BAD_PARAMS, text, size,
+                      "a member of a batch is no message to an actor, and has no `coalesce`: leave "
+                      "out one of the two");
     bool exists = find_existing(jobs, spec, out);
     if (exists && rights && !rights->may_join(rights->arg, out->job))
         return refuse(ERGON_E_DENIED, text, size,

@@ -112,10 +112,10 @@ static void fill_changing(struct jobs *jobs, const struct job *job, struct store
     out->ended_at = job_state_open(job_row_state(job)) ? 0 : job->ended;
 }
 
-/* What its next write is to have of it; empty: nothing.  Once there is a result nobody wants it. */
+/* What its next write is to have of it; empty: nothing. */
 static struct span new_checkpoint(const struct job *job)
 {
-    bool has = job->more && job->more->checkpoint_unsaved && !(job->end && job->end->result);
+    bool has = job->more && job->more->checkpoint_unsaved && job_row_state(job) != JOB_DONE;
     return has ? blob_bytes(job->more->checkpoint) : (struct span){0};
 }
 
@@ -138,7 +138,7 @@ static void fill_checkpoint(const struct job *job, struct store_task *out, char 
 {
     struct span checkpoint = new_checkpoint(job);
     if (checkpoint.len > 0)
-        out->result = span_of(memcpy(copy, checkpoint.at, checkpoint.len), checkpoint.len);
+        out->checkpoint = span_of(memcpy(copy, checkpoint.at, checkpoint.len), checkpoint.len);
 }
 
 static size_t error_size(const struct job *job)
@@ -482,6 +482,8 @@ const char *row_check_task(const struct store_task *row)
         return "its parameters are no MessagePack";
     if (!is_value(row->result))
         return "its result is no MessagePack";
+    if (!is_value(row->checkpoint))
+        return "its checkpoint is no MessagePack";
     return row->has_options ? check_options(row) : NULL;
 }
 

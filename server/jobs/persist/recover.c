@@ -243,14 +243,14 @@ static char *text_of(struct span span, char *to)
     return to;
 }
 
-/* Of a task that is not done the column of the result has it.  False without memory. */
+/* False without memory. */
 static bool take_checkpoint(struct job *job, const struct store_task *row)
 {
-    if (row->state == JOB_DONE || row->result.len == 0)
+    if (row->state == JOB_DONE || row->checkpoint.len == 0)
         return true;
     struct job_more *more = job_more(job);
     if (more)
-        more->checkpoint = blob_copy(row->result);
+        more->checkpoint = blob_copy(row->checkpoint);
     return more && more->checkpoint;
 }
 
@@ -258,8 +258,7 @@ static bool take_end(struct job *job, const struct store_task *row)
 {
     bool failed = row->error_code.len > 0;
     bool cut = row->state == JOB_DONE && row->result.len == 0; /* nil has a byte, too */
-    bool has_result = row->state == JOB_DONE && row->result.len > 0;
-    if (!failed && !cut && !has_result)
+    if (!failed && !cut && row->result.len == 0)
         return true;
     struct job_result *end = job->end = calloc(1, sizeof *end);
     if (!end)
@@ -272,7 +271,7 @@ static bool take_end(struct job *job, const struct store_task *row)
         text_of(row->error_code, end->code);
         end->text = text_of(row->error_text, end->code + row->error_code.len + 1);
     }
-    if (has_result) {
+    if (row->result.len > 0) {
         end->result = blob_copy(row->result);
         if (!end->result)
             return false;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proto/reader.h"
+#include "proto/scanner.h"
 #include "server/jobs/core/ids.h"
 #include "server/tasks/job_source.h"
 
@@ -110,17 +111,18 @@ enum ergon_error result_refs_check(const struct job_spec *spec, char *text, size
         return ERGON_OK;
     struct ref_walk w = walk_of(spec->params);
     struct span before, named;
-    while (walk_next_ref(&w, &before, &named)) {
-        enum ergon_error wrong = check_one(spec, named, text, size);
-        if (wrong != ERGON_OK)
-            return wrong;
+    enum ergon_error wrong = ERGON_OK;
+    uint32_t count = 0;
+    while (wrong == ERGON_OK && count <= REFS_MOST && walk_next_ref(&w, &before, &named)) {
+        wrong = check_one(spec, named, text, size);
+        count++;
     }
-    if (reader_at_end(&w.r))
-        return ERGON_OK;
+    if (wrong != ERGON_OK || (count <= REFS_MOST && reader_at_end(&w.r)))
+        return wrong;
     snprintf(text, size,
-             "parameters with \"$result\" in them may have at most %d values; put what is large "
-             "into one string or binary",
-             REFS_LOOK);
+             "parameters with \"$result\" in them may name at most %d results, and have at most %d "
+             "values; put what is large into one string or binary",
+             REFS_MOST, REFS_LOOK);
     return ERGON_E_TOO_LARGE;
 }
 
@@ -148,6 +150,17 @@ static bool can_be_held(struct scheduler *s, struct job *on)
     return can;
 }
 
+static enum ergon_error say_memory(const struct job *on, char *text, size_t size)
+{
+    char name[ID_TEXT_SIZE];
+    snprintf(
+        text, size,
+        "the parameters name the result of task %s, which is kept in memory only, and a durable "
+        "task may outlive it; make both durable, or neither",
+        id_text(on->id, name));
+    return ERGON_E_BAD_PARAMS;
+}
+
 static enum ergon_error check_named(struct scheduler *s, struct job *job,
                                     const struct dependent *rights, char *text, size_t size)
 {
@@ -161,9 +174,21 @@ static enum ergon_error check_named(struct scheduler *s, struct job *job,
                      id_text(on->id, name));
             return ERGON_E_DENIED;
         }
+        if (job->durable != DURABLE_NONE && on->durable == DURABLE_NONE)
+            return say_memory(on, text, size);
         if (!can_be_held(s, on))
             return ERGON_E_MEMORY;
     }
+    return ERGON_OK;
+}
+
+enum ergon_error result_refs_check_durable(const struct scheduler *s, const struct job *job,
+                                           char *text, size_t size)
+{
+    struct ref_walk w = walk_of(job_params(job));
+    for (struct job *on; job_names_results(job) && (on = next_named(s, &w));)
+        if (on->durable == DURABLE_NONE)
+            return say_memory(on, text, size);
     return ERGON_OK;
 }
 
@@ -174,7 +199,8 @@ bool result_refs_find(struct scheduler *s, struct job *job)
     uint64_t id;
     if (!may_name(job_params(job)) || !walk_next_ref(&w, &before, &named) || !id_of(named, &id))
         return true;
-    if (!can_be_held(s, job))
+    (void)s;
+    if (!job_more(job)) /* the job is weighed as it enters the table */
         return false;
     job->more->names_results = true;
     return true;
@@ -196,13 +222,26 @@ enum ergon_error result_refs_hold(struct scheduler *s, struct job *job,
     return ERGON_OK;
 }
 
+static bool is_open(const struct job *job)
+{
+    return job->state == JOB_NEW || job_state_open((enum job_state)job->state);
+}
+
+/* Its time had passed: retention_forget(). */
+static void come_to_an_end(struct scheduler *s, struct job *on)
+{
+    on->due = table_now(s->table);
+    job_effect(s->table, on, EFFECT_TIMER);
+}
+
 /* What it holds is there, so the walk finds the same tasks again. */
 static void release(struct scheduler *s, struct job *job)
 {
     struct ref_walk w = walk_of(job_params(job));
     for (struct job *on; (on = next_named(s, &w));) {
         assert(on->more && on->more->readers > 0);
-        on->more->readers--;
+        if (--on->more->readers == 0 && on->due == AO_NEVER && !is_open(on))
+            come_to_an_end(s, on);
     }
     job->more->holds_results = false;
 }
@@ -213,12 +252,6 @@ void result_refs_let_go(struct scheduler *s, struct job *job)
         return;
     if (job->more->holds_results)
         release(s, job);
-    if (job->orphans > 0) /* a late attempt reads it; it goes with the job */
-        return;
-    size_t was = job_bytes(job);
-    blob_unref(job->more->filled);
-    job->more->filled = NULL;
-    table_weigh(s->table, job, was);
 }
 
 /* --- As it begins --- */
@@ -236,8 +269,12 @@ static enum ergon_error result_of(const struct scheduler *s, struct span named, 
 {
     uint64_t id = 0;
     const struct job *on = id_of(named, &id) ? table_find(s->table, id) : NULL;
-    if (!on || on->state != JOB_DONE || !on->end)
+    if (!on || (on->state == JOB_DONE && !on->end))
         return unknown(text, size);
+    if (on->state != JOB_DONE) {
+        snprintf(text, size, "a task whose result its parameters name was not done");
+        return ERGON_E_AFTER;
+    }
     if (on->end->cut) {
         snprintf(text, size,
                  "a result that its parameters name was larger than the `keep_size` of its task, "
@@ -286,6 +323,14 @@ static enum ergon_error make_room(const struct scheduler *s, uint64_t len, uint8
     return *block ? ERGON_OK : ERGON_E_MEMORY;
 }
 
+static bool is_too_deep(struct span raw)
+{
+    const struct scan_limits limits = {.message_max = UINT32_MAX, .depth_max = REFS_DEPTH};
+    struct scanner scanner;
+    scanner_init(&scanner);
+    return scanner_run(&scanner, &limits, raw) == SCAN_TOO_DEEP;
+}
+
 enum ergon_error result_refs_fill(struct scheduler *s, struct job *job, char *text, size_t size)
 {
     uint64_t len;
@@ -299,10 +344,27 @@ enum ergon_error result_refs_fill(struct scheduler *s, struct job *job, char *te
     if (wrong != ERGON_OK)
         return wrong;
     put_all(s, job, block, &len, text, size);
+    if (is_too_deep(span_of(block, len))) {
+        free(block);
+        snprintf(text, size,
+                 "with the results that they name its parameters have more than %d levels",
+                 REFS_DEPTH);
+        return ERGON_E_TOO_DEEP;
+    }
     size_t was = job_bytes(job);
     job->more->filled = blob_take(block, len);
     if (!job->more->filled)
         free(block);
     table_weigh(s->table, job, was);
     return job->more->filled ? ERGON_OK : ERGON_E_MEMORY;
+}
+
+void result_refs_unfill(struct scheduler *s, struct job *job)
+{
+    if (!job_names_results(job) || !job->more->filled || job->orphans > 0 || job->attempt_task)
+        return;
+    size_t was = job_bytes(job);
+    blob_unref(job->more->filled);
+    job->more->filled = NULL;
+    table_weigh(s->table, job, was);
 }

@@ -150,6 +150,13 @@ static bool may_forget(struct jobs *jobs, struct operation *op, struct job *job)
         return false;
     }
     dependencies_finish(jobs_scheduler(jobs), job);
+    if (job->more && job->more->readers > 0) {
+        operation_refuse(op, ERGON_E_BUSY,
+                         "the parameters of an open task name the result of task %s; it can be "
+                         "forgotten when that has ended",
+                         id_text(job->id, id));
+        return false;
+    }
     if (!retention_may_forget(job)) {
         operation_refuse(op, ERGON_E_BUSY,
                          "an attempt of task %s that was given up has not returned, or its last "

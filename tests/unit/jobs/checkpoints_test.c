@@ -115,6 +115,38 @@ STORED_TEST(a_task_that_failed_goes_on_from_it_by_hand)
     stage_balances(w);
 }
 
+STORED_TEST(it_is_no_result_of_a_task_whose_own_was_cut)
+{
+    uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC, .keep_size = 1));
+    jobs_world_pass(w, AO_MS(10));
+    keeps(w, id, "\x01");
+    jobs_world_pass(w, AO_MS(10));
+    keeps(w, id, "\x02");
+    world_finish(world_run_of(w, id), "\xa3"
+                                      "abc");
+    jobs_world_pass(w, AO_MS(10));
+    jobs_world_crash(w);
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_true(world_job(w, id)->end->cut && !world_job(w, id)->end->result);
+}
+
+/* It was in memory when the checkpoint was made. */
+STORED_TEST(a_task_that_becomes_durable_takes_it_along)
+{
+    struct job_spec spec = WORK(.key = span_text("k"), .retries = 5);
+    struct submitted done;
+    char text[JOB_TEXT_MAX];
+    uint64_t id = jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    keeps(w, id, "\x01");
+    spec.durable = DURABLE_FSYNC;
+    assert_int_equal(world_submit(w, &spec, &done, text, sizeof text), ERGON_OK);
+    jobs_world_pass(w, AO_MS(20));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(span_is(world_run_of(w, id)->run.turn->state, "\x01"));
+}
+
 STORED_TEST(a_store_that_fails_gets_it_later)
 {
     uint64_t id = begin(w, DURABLE_FSYNC);

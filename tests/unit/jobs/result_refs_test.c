@@ -111,7 +111,7 @@ JOBS_TEST(a_reference_that_cannot_be_followed_is_refused)
     submit_well(w, "['$result', {'$result': 1, 'b': 2}]", ids, 0);
 }
 
-JOBS_TEST(it_may_have_a_great_many_values_but_not_any_number)
+JOBS_TEST(it_may_have_many_values_but_not_any_number)
 {
     static uint8_t bytes[REFS_LOOK + 100];
     uint64_t first = stage_submit(w);
@@ -132,6 +132,41 @@ JOBS_TEST(it_may_have_a_great_many_values_but_not_any_number)
         enum ergon_error error = world_submit(w, &spec, &out, why, sizeof why);
         assert_int_equal(error, more ? ERGON_E_TOO_LARGE : ERGON_OK);
     }
+}
+
+STORED_TEST(a_durable_task_reads_no_result_in_memory)
+{
+    struct params p;
+    struct submitted out;
+    char why[JOB_TEXT_MAX] = "";
+    uint64_t first = stage_submit(w);
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, first), "\x2a");
+    jobs_world_settle(w);
+    struct job_spec spec = naming(&p, "[{'$result': '$1'}]", &first, 1);
+    spec.durable = DURABLE_FSYNC;
+    assert_int_equal(world_submit(w, &spec, &out, why, sizeof why), ERGON_E_BAD_PARAMS);
+    stage_holds(why, "kept in memory only");
+    spec.durable = DURABLE_NONE;
+    spec.key = span_text("k");
+    w->room[1] = 0;
+    assert_int_equal(world_submit(w, &spec, &out, why, sizeof why), ERGON_OK);
+    spec.durable = DURABLE_FSYNC;
+    assert_int_equal(world_submit(w, &spec, &out, why, sizeof why), ERGON_E_BAD_PARAMS);
+}
+
+JOBS_TEST(what_gets_too_deep_fails, .room = 2)
+{
+    static char deep[200];
+    uint64_t first = stage_submit(w), id;
+    id = submit_well(w, "[{'$result': '$1'}]", &first, 1);
+    jobs_world_settle(w);
+    memset(deep, '\x91', REFS_DEPTH);
+    deep[REFS_DEPTH] = '\x01';
+    world_finish(world_run_of(w, first), deep);
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_FAILED);
+    assert_string_equal(world_job(w, id)->end->code, "TOO_DEEP");
 }
 
 static bool nobody_may(const void *arg, const struct job *job)

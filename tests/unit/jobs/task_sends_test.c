@@ -234,6 +234,17 @@ STORED_TEST(one_that_joined_what_is_refused_runs_again)
     stage_balances(w);
 }
 
+/* Its own group has the first row of what it joins. */
+STORED_TEST(the_same_key_twice_is_one_task)
+{
+    uint64_t id = begin(w, DURABLE_FSYNC);
+    submits(w, id, 2, "{'key': 'k', 'delay': '1h'}");
+    jobs_world_pass(w, AO_MS(20));
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_int_equal(held(w), 2);
+    stage_balances(w);
+}
+
 STORED_TEST(while_the_server_stops_it_counts_whole)
 {
     uint64_t id = begin(w, DURABLE_FSYNC);

@@ -51,7 +51,8 @@ static struct store_op *full_task(void)
                                    .result = span_text("RESULT"),
                                    .losses = 27,
                                    .lost = 28,
-                                   .ran_by = span_text("w1")};
+                                   .ran_by = span_text("w1"),
+                                   .checkpoint = span_text("C")};
     return op;
 }
 
@@ -74,7 +75,7 @@ STORE_TEST(every_field_of_a_task_comes_back)
             "failed") " attempt=22 failures=23 crashes=24 losses=27 lost=28 cancel_asked=1 "
                       "due_at=25 started_at=26 "
                       "ended_at=18446744073709551615 error_code=E error_text=text ran_by=w1 "
-                      "result=RESULT\n");
+                      "checkpoint=C result=RESULT\n");
 }
 
 STORE_TEST(a_task_of_few_words_is_no_more)
@@ -96,7 +97,7 @@ STORE_TEST(a_change_is_of_what_changes_and_keeps_the_result)
     op->add.done = 1;
     assert_int_equal(client_do(&w->client, op), STORE_OK);
     client_close(&w->client);
-    store_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 result=RESULT\n");
+    store_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 checkpoint=C result=RESULT\n");
 }
 
 STORE_TEST(what_a_task_came_after_can_be_settled)
