@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ struct intake {
     struct cluster *cluster;
     char *where;
     void *from; /* the source's; NULL: this node does not own the tasks */
-    struct event *woken;
+    struct event *woken, *timer;
     int wake_fd, stop_fd;  /* eventfds: something has changed; the process stops */
     _Atomic bool stopping; /* relaxed: the eventfds wake, and nothing else is read by it */
     struct lines lines;
@@ -70,14 +69,23 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
     take_wake(arg);
 }
 
-/* Until something has changed, or the time is over. */
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    (void)arg;
+}
+
+/* Until something has changed, or the time is over.  The event loop runs meanwhile, so that lines
+ * which the server ends are closed at once: a stop waits for them. */
 static void wait(struct intake *b, int ms)
 {
-    struct pollfd woken = {.fd = b->wake_fd, .events = POLLIN};
+    const struct timeval time = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 
-    if (!is_stopping(b))
-        poll(&woken, 1, ms);
-    take_wake(b);
+    if (!is_stopping(b) && event_add(b->timer, &time) == 0)
+        event_base_loop(b->lines.gateway.base, EVLOOP_ONCE);
+    event_del(b->timer);
+    lines_sweep(&b->lines);
 }
 
 /* A read takes long where vacuum cannot remove what was taken. */
@@ -198,7 +206,8 @@ static bool open_events(struct intake *b)
     if (b->wake_fd < 0 || b->stop_fd < 0 || !b->lines.gateway.base)
         return false;
     b->woken = event_new(b->lines.gateway.base, b->wake_fd, EV_READ | EV_PERSIST, on_wake, b);
-    return b->woken && event_add(b->woken, NULL) == 0;
+    b->timer = evtimer_new(b->lines.gateway.base, on_time, b);
+    return b->woken && b->timer && event_add(b->woken, NULL) == 0;
 }
 
 static int listen_inside(struct intake *b, struct acceptor *acceptor, char *error, size_t size)
@@ -263,6 +272,8 @@ void intake_free(struct intake *b)
         return;
     if (b->woken)
         event_free(b->woken);
+    if (b->timer)
+        event_free(b->timer);
     if (b->lines.gateway.base)
         event_base_free(b->lines.gateway.base);
     if (b->wake_fd >= 0)

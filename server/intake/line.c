@@ -76,6 +76,15 @@ void lines_close(struct lines *lines)
         close_line(lines->at[--lines->count]);
 }
 
+void lines_sweep(struct lines *lines)
+{
+    for (uint32_t i = lines->count; i-- > 0;)
+        if (!lines->at[i]->open) {
+            close_line(lines->at[i]);
+            lines->at[i] = lines->at[--lines->count];
+        }
+}
+
 static struct line *open_line(struct lines *lines, const char *role)
 {
     struct net_origin from = {.is_user = true, .uid = getuid()};
@@ -94,19 +103,13 @@ static struct line *open_line(struct lines *lines, const char *role)
     return NULL;
 }
 
-/* One that was lost is removed, and made anew. */
 static struct line *line_of(struct lines *lines, const char *role)
 {
     event_base_loop(lines->gateway.base, EVLOOP_NONBLOCK); /* what was lost since */
-    for (uint32_t i = 0; i < lines->count; i++) {
-        if (strcmp(lines->at[i]->role, role) != 0)
-            continue;
-        if (lines->at[i]->open)
+    lines_sweep(lines);
+    for (uint32_t i = 0; i < lines->count; i++)
+        if (strcmp(lines->at[i]->role, role) == 0)
             return lines->at[i];
-        close_line(lines->at[i]);
-        lines->at[i] = lines->at[--lines->count];
-        break;
-    }
     if (lines->count == LINE_ROLES)
         lines_close(lines);
     struct line *line = open_line(lines, role);

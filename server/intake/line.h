@@ -34,6 +34,8 @@ struct line_answer {
 /* Calls a method as `database:ROLE`, and waits for the answer. */
 void lines_call(struct lines *lines, const char *role, const char *method, const json_t *params,
                 struct line_answer *answer);
+/* Closes those that the server has ended. */
+void lines_sweep(struct lines *lines);
 /* Closes all. */
 void lines_close(struct lines *lines);
 
