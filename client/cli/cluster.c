@@ -418,7 +418,8 @@ static const struct command CLUSTER_INIT = {
     .arguments = "URL",
     .summary = "make the tables of a cluster in a PostgreSQL database",
     .text = "Connects as a role that may create a schema. The schema ergon must not be there.\n"
-            "With CREATEROLE it also makes the roles of applications, ergon_submit and ergon_read.\n"
+            "With CREATEROLE it also makes the roles of applications, ergon_submit and\n"
+            "ergon_read.\n"
             "Write no password in the URL: libpq finds it in .pgpass or a service file. With\n"
             "--import: no server may use that store. Exit status 1: a row or a line was refused,\n"
             "and none was imported; 2: nothing was done.\n",
