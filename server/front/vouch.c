@@ -335,6 +335,7 @@ static struct node_claim *claim_new(const struct request *q)
     k->allow = q->allow.at ? text_of(q->allow) : NULL;
     k->grants = read_grants(q->rights);
     k->vouched.via = k->node;
+    k->vouched.works = k->work;
     k->vouched.peer = k->peer;
     free(full);
     if (k->name && k->node && k->peer && k->tenant && k->grants && !k->allow == !q->allow.at &&

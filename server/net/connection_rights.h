@@ -23,6 +23,7 @@ void conn_set_principal(struct connection *c, const struct principal *p);
  * takes its place or the connection is freed. */
 struct conn_vouched {
     const char *peer, *via;
+    bool works; /* the node speaks for itself: for the handlers of its modules */
     void (*release)(struct conn_vouched *v);
 };
 /* Takes `v` over.  False without memory: it is still the caller's. */

@@ -47,6 +47,8 @@ static void say(struct ergon_task *task)
 
     ergon_progress(task, 1, 2, "half");
     ergon_partial(task, "\x07", 1);
+    if (has_id)
+        ergon_submit(task, "echo", (struct ergon_bytes){.at = (const uint8_t *)"\x91\x07", .len = 2}, (struct ergon_bytes){0});
     ergon_traceparent(task, trace);
     snprintf(text, sizeof text, "%s %u %s %d %d", has_id ? id : "-", ergon_attempt(task), trace,
              ergon_time_left(task) < UINT64_MAX, (int)getpid());
@@ -82,15 +84,19 @@ static void wait_for(struct ergon_task *task)
     ergon_result_int(task, ergon_attempt(task));
 }
 
-/* Fails, asks to be run again, then succeeds. */
+/* Keeps a checkpoint and fails, asks to be run again, then answers that. */
 static void stumble(struct ergon_task *task)
 {
-    if (ergon_attempt(task) == 1)
+    struct ergon_bytes kept;
+
+    if (ergon_attempt(task) == 1) {
+        ergon_checkpoint(task, "\x03", 1);
         ergon_fail(task, "NO_LUCK", "not yet");
-    else if (ergon_attempt(task) == 2)
+    } else if (ergon_attempt(task) == 2) {
         ergon_again(task, 1000000);
-    else
-        ergon_result_int(task, ergon_attempt(task));
+    } else {
+        ergon_result_int(task, ergon_last_checkpoint(task, &kept) ? *(const uint8_t *)kept.at : -1);
+    }
 }
 
 struct step_state {
@@ -201,6 +207,9 @@ class Work(front_test.Nodes):
             events = {e["event"]: e for e in self.client.call("task.get", task, {"history": True})["history"]}
             self.assertEqual((events["progress"]["text"], events["progress"]["data"]), ("half", {"done": 1, "total": 2}))
             self.assertEqual(events["partial"]["data"], 7)
+        with self.subTest("what it submits"):
+            params = [self.client.call("task.get", t["id"], {"params": True})["params"] for t in self.client.call("task.list", {"method": "echo"})["tasks"]]
+            self.assertEqual(params, [[7]])
         with self.subTest("failures, and attempts that ask to be run again"):
             task = self.submit("node.stumble", retries=1, backoff="1ms")
             self.assertEqual(self.wait(task)["result"], 3)

@@ -63,7 +63,7 @@ static bool add_held(struct batch *b, struct making *m)
         if (b->held[n] && !journal_add_held(b->jobs, m->group, &b->held[n], 1))
             return false;
         if (b->held[n])
-            b->held_now |= 1u << n;
+            b->held_now = (uint8_t)(b->held_now | 1u << n);
     }
     while (*m->end)
         m->end = &(*m->end)->next;
