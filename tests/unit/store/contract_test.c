@@ -598,9 +598,9 @@ POSTGRES_TEST(joins_leap_and_a_place_that_is_given_up_counts_its_board)
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_UNCHANGED);
     contract_sql(w, "UPDATE ergon.nodes SET node = 'b' WHERE node = 'c'");
     assert_int_equal(w->engine->ask(b, "forget", "a", text, sizeof text), ENGINE_UNCHANGED);
-    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 3"); /* an upgrade was finished */
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 4"); /* an upgrade was finished */
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_UNCHANGED);
-    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 2");
+    contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 3");
     assert_int_equal(w->engine->take_over(b, &take, &owner, text, sizeof text), ENGINE_DONE);
     assert_int_equal(owner.boards, boards + 1);
     assert_int_equal(w->engine->ask(b, "give_up", "b", text, sizeof text), ENGINE_DONE);
@@ -761,14 +761,14 @@ POSTGRES_TEST(a_wrong_database_is_named)
     expect_wrong(w, with(w, "password=secret"), "has a password in it");
     expect_wrong(w, with(w, "nonsense=1"), "cannot be parsed");
     expect_wrong(w, with(w, "dbname=nowhere"), "there is no such database");
-    contract_sql(w, "UPDATE ergon.cluster SET version = 3, protocol_min = 3");
+    contract_sql(w, "UPDATE ergon.cluster SET version = 4, protocol_min = 4");
     expect_wrong(w, w->url, "newer than this ergond");
     contract_sql(w, "UPDATE ergon.cluster SET version = 0, protocol_min = 0");
     expect_wrong(w, w->url, "run 'ergon cluster upgrade URL'");
     contract_sql(w, "ALTER SCHEMA ergon RENAME TO other");
     expect_wrong(w, w->url, "run 'ergon cluster init URL'");
     contract_sql(w, "ALTER SCHEMA other RENAME TO ergon");
-    contract_sql(w, "UPDATE ergon.cluster SET version = 2, protocol_min = 2");
+    contract_sql(w, "UPDATE ergon.cluster SET version = 3, protocol_min = 3");
 }
 
 static int listen_at(const char *path)
@@ -851,13 +851,13 @@ POSTGRES_TEST(an_upgrade_adds_what_is_missing)
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_CHECK, NULL, text, sizeof text), 0);
     expect_wrong(w, w->url, "run 'ergon cluster upgrade URL'");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_ADD, NULL, text, sizeof text), 0);
-    assert_string_equal(text, "the schema is of version 2, and nodes from version 0 on may use it");
+    assert_string_equal(text, "the schema is of version 3, and nodes from version 0 on may use it");
     contract_sql(
         w,
         "SELECT ran_by FROM ergon.lives, ergon.holds, ergon.actors, ergon.owner WHERE last_fence = "
         "0");
     assert_int_equal(w->admin->upgrade(w->url, UPGRADE_FINISH, NULL, text, sizeof text), 0);
-    assert_string_equal(text, "the schema is of version 2, and nodes from version 2 on may use it");
+    assert_string_equal(text, "the schema is of version 3, and nodes from version 3 on may use it");
     contract_sql(w, "SELECT 1 / (version * protocol_min) FROM ergon.cluster");
 }
 
