@@ -115,7 +115,7 @@ static void call(void *arg, struct task *t)
 static bool keeps_actors(void *arg)
 {
     const struct jobs *jobs = arg;
-    return jobs->store && store_keeps_actors(jobs->store);
+    return jobs->store && store_keeps(jobs->store, STORE_KEEPS_ACTORS);
 }
 
 static void stop(void *arg, bool cancel)

@@ -127,14 +127,9 @@ enum store_level store_level(const struct store *s)
 
 /* --- Before the start --- */
 
-bool store_keeps_actors(const struct store *s)
+bool store_keeps(const struct store *s, enum store_kept what)
 {
-    return counter_read(&s->counters.actors) != 0;
-}
-
-bool store_keeps_batches(const struct store *s)
-{
-    return counter_read(&s->counters.batches) != 0;
+    return counter_read(what == STORE_KEEPS_ACTORS ? &s->counters.actors : &s->counters.batches) != 0;
 }
 
 bool store_loads_in_chunks(const struct store *s)

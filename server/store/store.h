@@ -287,7 +287,7 @@ struct store_table {
     bool updates;   /* a put changes these columns of the row of its key, if there is one */
     bool fences;    /* its first column is a fence: store_last_fence() */
     bool cluster;   /* of a cluster alone: SQLite has no such table */
-    bool of_actors; /* only if store_keeps_actors() */
+    bool of_actors; /* only if store_keeps() */
     bool by_key;    /* its rows are read by STORE_ROW_GET, and not at the start */
 };
 
@@ -333,7 +333,7 @@ enum store_kind {
     STORE_MARKS,      /* marks: id_mark and fence_mark rise to these; also: the load has worked */
     STORE_HAND_OVER,  /* nobody owns the rows from now on; what is behind it is STORE_FENCED */
     STORE_COUNT,      /* fills `audit` by counting some rows */
-    /* Those below, and rows of tables `of_actors`: only if store_keeps_actors(); else they come
+    /* Those below, and rows of tables `of_actors`: only if store_keeps(); else they come
      * back STORE_REFUSED. */
     STORE_GROUP,   /* group: all of its members happen, or none */
     STORE_ROW_GET, /* fills `row` with the row of `table` that has this key */
@@ -430,11 +430,13 @@ void store_close(struct store *s);
 /* For people and logs: the file, or the URL without its user and parameters. */
 const char *store_name(const struct store *s);
 
-/* True: groups, states of actors and messages to them can be pushed.  Any thread.  It may become
- * true of a database whose schema is older: once its upgrade is finished. */
-bool store_keeps_actors(const struct store *s);
-/* Likewise of batches and their members. */
-bool store_keeps_batches(const struct store *s);
+/* True: these can be pushed.  Any thread.  It may become true of a database whose schema is older:
+ * once its upgrade is finished. */
+enum store_kept {
+    STORE_KEEPS_ACTORS, /* groups, states of actors and messages to them */
+    STORE_KEEPS_BATCHES /* batches and their members */
+};
+bool store_keeps(const struct store *s, enum store_kept what);
 
 /* True: rows are read by STORE_LOAD after the start; store_load() and what reads marks before the
  * start answer nothing. */

@@ -97,13 +97,9 @@ static void load(struct store *s, struct store_op *op)
         drop_chunks(s);
 }
 
-bool store_keeps_actors(const struct store *s)
+bool store_keeps(const struct store *s, enum store_kept what)
 {
-    return !s->lacks_actors;
-}
-
-bool store_keeps_batches(const struct store *s)
-{
+    (void)what;
     return !s->lacks_actors;
 }
 

@@ -546,8 +546,8 @@ export class Task<R = any> {
     /** What the server answered to its submission: state, durable, duplicate, coalesced. */
     said: Record<string, any>;
     /**
-     * The task, for tsc its result: a parameter of a task that comes after it. Among the parameters of a submission, at any depth,
-     * a task is its result, and `after`.
+     * The task, for tsc its result: a parameter of a task that comes after it. Among the parameters of a submission, at any
+     * depth, a task is its result, and `after`.
      */
     readonly output: R;
     /** Its result, when it has ended; fails with its error if it ended otherwise than done. */

@@ -81,7 +81,7 @@ static void pack_type(struct actor_type *type)
 static bool keeps(const struct actors *actors)
 {
     const struct store *store = jobs_store(actors->jobs);
-    return store && store_keeps_actors(store);
+    return store && store_keeps(store, STORE_KEEPS_ACTORS);
 }
 
 static void row_back(struct jobs *jobs, struct store_op *write)

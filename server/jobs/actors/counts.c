@@ -257,7 +257,7 @@ bool counts_may_add(const struct actor *a, struct refusal *why)
 static bool keeps(const struct actors *actors)
 {
     const struct store *store = jobs_store(actors->jobs);
-    return store && store_keeps_actors(store);
+    return store && store_keeps(store, STORE_KEEPS_ACTORS);
 }
 
 void counts_start(struct actors *actors)

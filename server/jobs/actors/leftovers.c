@@ -108,7 +108,7 @@ void leftovers_remove(struct actor_type *type)
 {
     const struct store *store = jobs_store(jobs_of_type(type));
     if (type->removes || type->unsaid || type->policy.durable != DURABLE_NONE ||
-        !type->actors->started || !store || !store_keeps_actors(store))
+        !type->actors->started || !store || !store_keeps(store, STORE_KEEPS_ACTORS))
         return;
     type->removes = true;
     type->removed = 0;

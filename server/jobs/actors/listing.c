@@ -507,7 +507,7 @@ bool listing_serve(struct actors *actors, struct operation *op)
         return true;
     struct actor_listing *s = op->actors.listing;
     const struct store *store = jobs_store(actors->jobs);
-    bool stored = store && store_keeps_actors(store) && !op->actors.busiest;
+    bool stored = store && store_keeps(store, STORE_KEEPS_ACTORS) && !op->actors.busiest;
     if (s->range.empty) {
         finish(s);
         return true;

@@ -182,7 +182,7 @@ static bool may_create(struct jobs *jobs, struct operation *op)
         operation_refuse(op, ERGON_E_STORE, "%s", scheduler_no_numbers);
     else if (durable != DURABLE_NONE && !jobs_take_level(jobs, durable))
         operation_refuse(op, ERGON_E_STORE, "%s", jobs_level_trouble(jobs, durable));
-    else if (durable != DURABLE_NONE && !store_keeps_batches(jobs_store(jobs)))
+    else if (durable != DURABLE_NONE && !store_keeps(jobs_store(jobs), STORE_KEEPS_BATCHES))
         operation_refuse(op, ERGON_E_STORE,
                          "the database keeps no batches before its upgrade is finished: ergon "
                          "cluster upgrade --finish; or say durable: \"none\"");

@@ -446,12 +446,12 @@ POSTGRES_TEST(actors_wait_for_the_end_of_an_upgrade)
     contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 1");
     contract_open(w);
     watch(w, &seen);
-    assert_false(store_keeps_actors(w->store.client.store));
+    assert_false(store_keeps(w->store.client.store, STORE_KEEPS_ACTORS));
     PUSH(w, client_put(1, "m"), put_actor("1", "a"), GROUP(client_put(2, "m")),
          actor(STORE_ROW_GET, "cart", "1", ""), client_put(3, "m"));
     assert_string_equal(seen.outcomes, ".RR(R)R.");
     contract_sql(w, "UPDATE ergon.cluster SET protocol_min = 2");
-    while (!store_keeps_actors(w->store.client.store)) {
+    while (!store_keeps(w->store.client.store, STORE_KEEPS_ACTORS)) {
         store_look(w->store.client.store);
         usleep(1000);
     }

@@ -97,7 +97,8 @@ STORE_TEST(a_change_is_of_what_changes_and_keeps_the_result)
     op->add.done = 1;
     assert_int_equal(client_do(&w->client, op), STORE_OK);
     client_close(&w->client);
-    store_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK("done") " attempt=30 checkpoint=C result=RESULT\n");
+    store_expect(w->path, "counts 1 1 0 0 0 0\n" FULL_TASK(
+                              "done") " attempt=30 checkpoint=C result=RESULT\n");
 }
 
 STORE_TEST(what_a_task_came_after_can_be_settled)
