@@ -137,7 +137,7 @@ CONTENTS_TEST(what_is_pushed_hides_it_as_well)
     world_give(w, op);
     assert_int_equal(w->pushed, 4);
     uint32_t next;
-    struct blob *kept = jobs_batches(w->jobs)->batches[(id ^ 1) % EVENT_BATCHES].events;
+    struct blob *kept = jobs_event_batches(w->jobs)->batches[(id ^ 1) % EVENT_BATCHES].events;
     assert_ptr_equal(event_batches_get(w->jobs, job, 1, 0, &next), kept); /* what it was sent */
 }
 

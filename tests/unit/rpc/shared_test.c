@@ -190,7 +190,7 @@ RPC_TEST(a_large_event_is_shared_by_all_who_watch)
     stage_run_ms(net.v.now / AO_MS(1));
     unsigned shared = 0;
     for (unsigned i = 0; i < EVENT_BATCHES; i++) {
-        const struct blob *events = stage.jobs->batches.batches[i].events;
+        const struct blob *events = stage.jobs->event_batches.batches[i].events;
         shared += events && events->len >= PACK_SHARED_MIN && events->refs == 1 + 3;
     }
     assert_true(shared > 0);
