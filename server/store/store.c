@@ -129,7 +129,8 @@ enum store_level store_level(const struct store *s)
 
 bool store_keeps(const struct store *s, enum store_kept what)
 {
-    return counter_read(what == STORE_KEEPS_ACTORS ? &s->counters.actors : &s->counters.batches) != 0;
+    const counter *keeps = what == STORE_KEEPS_ACTORS ? &s->counters.actors : &s->counters.batches;
+    return counter_read(keeps) != 0;
 }
 
 bool store_loads_in_chunks(const struct store *s)
