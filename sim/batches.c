@@ -270,7 +270,7 @@ void sim_batches_calm(struct sim_burst *b, struct sim_link *l)
         ;
 }
 
-/* What followed a batch, by tasks that were found. */
+/* The callbacks of a batch, by tasks that were found. */
 static struct {
     uint64_t tag, which;
 } found[FOUND_MAX];

@@ -190,7 +190,7 @@ static json_t *moment_in_words(const char *text, const char *zone)
     return NULL;
 }
 
-/* What people write becomes what the wire has.  False, and a message was printed. */
+/* Words of people become options of the wire.  False, and a message was printed. */
 static bool take_words(const struct task_options *o, json_t *map)
 {
     const char *delay = job_options[JOB_OPTION_delay].name, *at = job_options[JOB_OPTION_at].name;

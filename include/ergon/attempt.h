@@ -1,5 +1,5 @@
-/* What outlives one attempt of a submitted task: a checkpoint for the next one, and what it submits
- * as it ends well.  <ergon/handler.h> includes this; <ergon/module.h> has the contracts. */
+/* An attempt of a submitted task leaves a checkpoint for the next one, and submits other tasks as
+ * it ends well.  <ergon/handler.h> includes this; <ergon/module.h> has the contracts. */
 #ifndef ERGON_ATTEMPT_H
 #define ERGON_ATTEMPT_H
 

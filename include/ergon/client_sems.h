@@ -1,4 +1,4 @@
-/* Named semaphores and events of a server, for users of libergon; the wire stands in PROTOCOL.md.
+/* Named semaphores and events of a server, for users of libergon; PROTOCOL.md has the wire.
  *
  * As in client_tasks.h, each function makes a request, which any face of client.h sends.  NULL: out
  * of memory.  Any thread.

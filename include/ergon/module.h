@@ -334,7 +334,8 @@ struct ergon_host {
      * this is a turn of an actor, which has its state.  A plain call, which has one attempt, keeps
      * none, and gets true. */
     bool (*checkpoint)(struct ergon_task *task, const void *value, size_t len);
-    /* What an earlier attempt kept last: one raw value.  False: nothing, and `value` is empty. */
+    /* The last checkpoint of an earlier attempt: one raw value.  False: there is none, and `value`
+     * is empty. */
     bool (*last_checkpoint)(struct ergon_task *task, struct ergon_bytes *value);
 };
 

@@ -49,8 +49,8 @@ struct node_call_note {
 
 /* Called on the loop's thread, never from within a function of this header. */
 struct node_calls_port {
-    /* What the attempt submits, as it goes to the owner before its response: whole messages, valid
-     * during the call. */
+    /* The submissions of the attempt, as they go to the owner before its response: whole messages,
+     * valid during the call. */
     void (*sends)(void *arg, struct span message);
     /* The response to the request, whole: `head` and `tail`, valid during the call. */
     void (*ended)(void *arg, struct span head, struct span tail);

@@ -103,7 +103,7 @@ static bool add_row(void *arg, const struct inbox_row *row)
     return rows_add(arg, row);
 }
 
-/* What keeps it from reading is logged once, until it reads again. */
+/* The reason why it does not read is logged once, until it reads again. */
 static void complain(struct intake *b, const char *why)
 {
     if (strcmp(b->said, why) == 0)

@@ -152,7 +152,7 @@ static bool submit_list(struct row *rows, uint32_t count, struct lines *lines)
     return !wrong;
 }
 
-/* What is wrong is found by halves, so that a wrong one among many costs few commits. */
+/* A wrong row is found by halves, so that one among many costs few commits. */
 static void submit_run(struct row *rows, uint32_t count, struct lines *lines)
 {
     uint32_t half = count / 2;

@@ -59,8 +59,8 @@ static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
         atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
 }
 
-/* What the attempt is to submit with its end: its turn; where it has none, one without an actor is
- * made.  NULL without memory. */
+/* The turn in which submissions of the attempt are gathered; where it has none, one without an
+ * actor is made.  NULL without memory. */
 struct attempt_turn *attempt_sends(struct attempt *a);
 /* It has returned, or never does: such a turn is freed. */
 void attempt_drop_sends(struct attempt *a);

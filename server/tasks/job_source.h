@@ -117,9 +117,9 @@ struct job_source {
     void (*given)(void *arg, const struct attempt_spec *run, struct task *t);
     /* What follows from it waits for `settle`. */
     void (*returned)(void *arg, const struct attempt_end *r);
-    /* So many have returned as had come home: what follows from all of them, at once.  One by one
-     * each would find the code of the one before gone from the processor's cache.  NULL: nothing
-     * follows. */
+    /* So many have returned as had come home: the consequences of all of them are applied at once.
+     * One by one each would find the code of the one before gone from the processor's cache.  NULL:
+     * nothing follows. */
     void (*settle)(void *arg);
     void (*noted)(void *arg, const struct attempt_note *note); /* always before its `returned` */
     /* The executors of this pool are full, or have room again: what explains a wait. */

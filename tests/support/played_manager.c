@@ -125,7 +125,7 @@ static void leave(struct world_run *r)
     w->out[pool_of(r)]--;
 }
 
-/* What goes with its task; that of an actor is the jobs'. */
+/* One without an actor goes with its task; that of an actor is the jobs'. */
 static void drop_turn(struct world_run *r)
 {
     if (r->run.turn && !turn_is_of_actor(r->run.turn))

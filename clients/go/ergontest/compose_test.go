@@ -147,11 +147,12 @@ func TestResultsAreParameters(t *testing.T) {
 		_, err = tasks[0].Wait(ctx)
 		same(t, err, nil)
 		_, err = upper.SubmitOf(ctx, c.client, ergon.Result)
-		same(t, text(err), "BAD_PARAMS: ergon.Result is the result of the order before, and belongs to the later orders of a Chain")
+		same(t, text(err),
+			"BAD_PARAMS: ergon.Result is the result of the order before, and belongs to the later orders of a Chain")
 		last, err := c.mux.Chain(ctx, c.client, upper.Order("ann"),
 			writes.OrderOf(
 				map[string]any{"to": ergon.Result, "pages": []any{ergon.Result}}, map[string]string{}),
-				upper.OrderOf(ergon.Result))
+			upper.OrderOf(ergon.Result))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -211,8 +211,7 @@ export class Context {
     tell(actor: string, method: string, params?: any[], options?: TaskOptions): Promise<void>;
     /**
      * Keeps a value of at most 64 KiB with the task: the `checkpoint` of its next attempts. Null: there is none any more.
-     * False: too
-     * much is on its way to the server, and the one before stays.
+     * False: too much is on its way to the server, and the one before stays.
      */
     save(value: any): Promise<boolean>;
 }

@@ -7,7 +7,8 @@ const { Again, ErgonError, named } = require('../lib/errors');
 const { encode, Scanner } = require('../msgpack');
 const { told: optionsOf } = require('../lib/options');
 const { Later, until } = require('../lib/protocol');
-const { Context, errorText } = require('../lib/serving');
+const { errorText } = require('../lib/failures');
+const { Context } = require('../lib/serving');
 
 // Attempts after which a handler that says Again each time has failed, and steps of an actor after which it sleeps.
 const AGAIN_MOST = 1000;

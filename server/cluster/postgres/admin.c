@@ -46,7 +46,7 @@ static bool run_all(struct connection *c, const char *where, const char *sql,
 
 /* --- The roles of applications --- */
 
-/* What is missing, if the session could not make it. */
+/* Names what is missing, if the session could not make it. */
 static void say_roles(struct connection *c, const char *where, char *text, size_t size)
 {
     struct store_fault fault;

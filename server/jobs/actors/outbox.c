@@ -87,7 +87,7 @@ static void set_trace(const struct sender *by, struct job_spec *spec)
     spec->tracestate = link.state;
 }
 
-/* What is in memory alone begins at once, but of a turn that may be undone. */
+/* A job in memory alone begins at once, but of a turn that may be undone. */
 static bool waits(const struct sender *by, const struct job_spec *spec)
 {
     const struct actor *a = by->actor;

@@ -59,7 +59,7 @@ struct sender sender_of_task(struct jobs *jobs, const struct job *job);
 /* False, and `why`: nothing was sent, and there is nothing to free. */
 bool outbox_send(struct outbox *sent, const struct sender *by, struct turn_changes *changes,
                  struct refusal *why);
-/* The turn counts: what waits for that is sent. */
+/* The turn counts: messages that wait for that are sent. */
 void outbox_send_later(const struct sender *by, const struct turn_messages *messages);
 /* In the same step: none of it was sent.  It is freed as else. */
 void outbox_take_back(struct outbox *sent, const struct sender *by, const char *why);

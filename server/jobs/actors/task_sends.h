@@ -1,4 +1,4 @@
-/* What an attempt of a task submits: it belongs to the end of that attempt.
+/* Tasks that an attempt of a task submits: they belong to the end of that attempt.
  *
  * As the attempt ends well all of it is submitted (outbox.h); or one is refused, and the attempt
  * has failed, by that code.
@@ -14,7 +14,7 @@
  * disk, and as FAILED, STORE, where that cannot be written.  What is in memory alone begins at
  * once.
  *
- * What the store refuses for good ends the task as FAILED, STORE, without what it submitted.
+ * A group that the store refuses for good ends the task as FAILED, STORE: it has submitted nothing.
  *
  * Thread: the jobs'.  Nothing here blocks. */
 #ifndef ERGON_JOBS_TASK_SENDS_H

@@ -40,7 +40,7 @@ enum batch_state {
         BATCH_STATE_COUNT
 };
 
-/* What it submits; their order is that in which they are submitted. */
+/* Its callbacks, in the order in which they are submitted. */
 #define BATCH_CALLS(X) X(SUCCESS, "on_success") X(FAILURE, "on_failure") X(END, "on_end")
 enum batch_call {
 #define X(name, text) BATCH_ON_##name,
@@ -128,7 +128,7 @@ struct batches {
 /* NULL: there is none of this id, or nobody knows it yet. */
 struct batch *batch_find(const struct jobs *jobs, uint64_t id);
 
-/* What a new one is made of; spans are copied. */
+/* A new one is made of this; spans are copied. */
 struct batch_spec {
     uint64_t id;
     struct span tenant;

@@ -27,7 +27,7 @@ void batch_rows_remove(struct batch *b);
 bool batch_rows_save(struct jobs *jobs);
 void batch_rows_flush(struct jobs *jobs);
 
-/* The store ends: what still waits for a write is answered. */
+/* The store ends: operations that still wait for a write are answered. */
 void batch_rows_dismiss(struct jobs *jobs);
 
 #endif

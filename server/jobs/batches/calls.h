@@ -1,4 +1,4 @@
-/* What a batch submits: as its first member fails, and at its end.
+/* The callbacks of a batch, as its first member fails, and at its end.
  *
  * Each once.  What is refused for the moment is tried again every second, and the batch ends only
  * when all is submitted.  Of a durable batch the first rows of these tasks are held (journal.h) for

@@ -57,7 +57,7 @@ static bool is_nil(struct span raw)
     return raw.len == 1 && raw.at[0] == 0xc0;
 }
 
-/* What the attempt gets beside its parameters: the state of an actor, or a checkpoint.  False
+/* An attempt gets the state of an actor, or a checkpoint, beside its parameters.  False
  * without memory. */
 static bool turn_of(struct scheduler *s, struct job *job, struct attempt_turn **turn)
 {

@@ -267,7 +267,7 @@ static bool changes_more(const struct job *job, const struct attempt_turn *turn)
     return job->is_message || (turn && turn->changes.messages.count > 0);
 }
 
-/* What it changes of its actor, or submits.  False: it goes on, or has failed by that. */
+/* Takes its changes of its actor, or its submissions.  False: it goes on, or has failed by that. */
 static bool take_changes(struct scheduler *s, struct job *job, struct attempt_turn *turn)
 {
     struct refusal why = {.error = ERGON_E_BAD_CHANGES};

@@ -112,7 +112,7 @@ static void fill_changing(struct jobs *jobs, const struct job *job, struct store
     out->ended_at = job_state_open(job_row_state(job)) ? 0 : job->ended;
 }
 
-/* What its next write is to have of it; empty: nothing. */
+/* The checkpoint that its next write is to have; empty: none. */
 static struct span new_checkpoint(const struct job *job)
 {
     bool has = job->more && job->more->checkpoint_unsaved && job_row_state(job) != JOB_DONE;

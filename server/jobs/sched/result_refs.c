@@ -234,7 +234,7 @@ static void come_to_an_end(struct scheduler *s, struct job *on)
     job_effect(s->table, on, EFFECT_TIMER);
 }
 
-/* What it holds is there, so the walk finds the same tasks again. */
+/* The tasks that it holds are there, so the walk finds the same again. */
 static void release(struct scheduler *s, struct job *job)
 {
     struct ref_walk w = walk_of(job_params(job));

@@ -164,7 +164,7 @@ enum job_reason view_reason(const struct job *job)
     return reason == JOB_WHY_ACTOR ? message_reason(job) : reason;
 }
 
-/* What nobody needs any more is not shown. */
+/* A task that is done needs none. */
 static bool shows_checkpoint(const struct job *job, unsigned parts)
 {
     return parts & VIEW_RESULT && job->more && job->more->checkpoint && job->state != JOB_DONE;

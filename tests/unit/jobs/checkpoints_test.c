@@ -1,4 +1,4 @@
-/* What an attempt keeps for the next one: as the last said, after failures, losses and crashes,
+/* Checkpoints: the next attempt gets the last one, after failures, losses and crashes,
  * until the task is done. */
 #include "server/jobs/verbs/view.h"
 #include "server/tasks/turn.h"

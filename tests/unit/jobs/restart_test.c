@@ -851,7 +851,7 @@ DEED(a_batch_that_is_closed)
     of_batch(w, &operation_batch_close, id);
 }
 
-/* What follows its end waits. */
+/* Its callbacks wait. */
 DEED(a_batch_that_has_ended)
 {
     of_batch(w, &operation_batch_close, create_batch(w));

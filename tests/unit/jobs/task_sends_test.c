@@ -1,4 +1,4 @@
-/* What an attempt of a task submits belongs to its end: all of it, or nothing, whatever fails. */
+/* Submissions of an attempt belong to its end: all of them, or none, whatever fails. */
 #include "server/jobs/sched/queueing.h"
 #include "server/tasks/turn.h"
 #include "tests/support/cmocka_env.h"
