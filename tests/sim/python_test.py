@@ -95,7 +95,7 @@ def found(app, scenario=SCENARIO, **options):
 
 def finds(app):
     told = found(app, seeds=200)
-    assert told and "charge happened 2 times for order" in told and "attempt 1" in told, told
+    assert told and re.search(r"charge happened [2-9] times for order", told) and "attempt 1" in told, told
     seed = int(told.rsplit("seed=", 1)[1].split(",")[0])
     assert found(app, seed=seed, seeds=1) == told
     print(f"{app.__name__}: found by seed {seed}")
