@@ -36,4 +36,4 @@ function errorValue(error, limits) {
     return { code, message, traceback };
 }
 
-module.exports = { errorText, errorValue };
+module.exports = { TEXT, errorText, errorValue };

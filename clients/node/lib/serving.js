@@ -2,7 +2,7 @@
 'use strict';
 
 const { Again, ErgonError } = require('./errors');
-const { errorText, errorValue } = require('./failures');
+const { TEXT, errorText, errorValue } = require('./failures');
 const { Broken, Unsent } = require('./protocol');
 const { ordered } = require('./results');
 

@@ -207,13 +207,14 @@ TEST(a_turn_sends_no_more_than_it_may)
     struct turn_message_parts parts = {.to = span_text("a/1"), .method = span_text("add")};
     for (int i = 0; i < TURN_MESSAGES_MAX; i++)
         assert_null(turn_send(turn, &parts));
-    assert_string_equal(turn_send(turn, &parts), "a turn sends at most 100 messages and tasks");
+    assert_string_equal(turn_send(turn, &parts),
+                        "a turn or an attempt sends at most 100 messages and tasks");
     turn_drop_changes(turn);
     parts.params = span_of(large, sizeof large - 9);
     assert_null(turn_send(turn, &parts));
     parts.params = (struct span){0};
     assert_string_equal(turn_send(turn, &parts),
-                        "the messages and tasks of a turn have at most 1 MiB");
+                        "the messages and tasks of a turn or an attempt have at most 1 MiB");
     turn->reads = true;
     assert_string_equal(turn_send(turn, &parts),
                         "the method is one of `reads`, and changes nothing");
