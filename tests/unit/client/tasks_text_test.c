@@ -25,7 +25,7 @@ TEST(options_go_out_under_their_names_of_the_wire)
                "{\"limit\":{\"key\":\"a=b\",\"max\":3},"
                "\"rate\":{\"key\":\"mail\",\"max\":10,\"per\":\"1m\"}}");
     expect_map(&(struct task_options){.after = "t1,t2", .keep_size = "64k", .at = "1700000000000"},
-               "{\"at\":1700000000000,\"after\":[\"t1\",\"t2\"],\"keep_size\":\"64k\"}");
+               "{\"after\":[\"t1\",\"t2\"],\"keep_size\":\"64k\",\"at\":1700000000000}");
     expect_map(&(struct task_options){.at = "2026-11-22T09:30:00Z", .durable = "replicated"},
                "{\"at\":\"2026-11-22T09:30:00Z\",\"durable\":\"replicated\"}");
 }
