@@ -27,7 +27,7 @@ TEST(options_go_out_under_their_names_of_the_wire)
     expect_map(&(struct task_options){.after = "t1,t2", .keep_size = "64k", .at = "1700000000000"},
                "{\"after\":[\"t1\",\"t2\"],\"keep_size\":\"64k\",\"at\":1700000000000}");
     expect_map(&(struct task_options){.at = "2026-11-22T09:30:00Z", .durable = "replicated"},
-               "{\"at\":\"2026-11-22T09:30:00Z\",\"durable\":\"replicated\"}");
+               "{\"durable\":\"replicated\",\"at\":\"2026-11-22T09:30:00Z\"}");
 }
 
 TEST(wrong_values_are_refused)
