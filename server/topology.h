@@ -29,7 +29,7 @@ struct loop {
 };
 
 struct fronts;     /* server/front/fronts.h */
-struct intake;      /* server/intake/intake.h */
+struct intake;     /* server/intake/intake.h */
 struct membership; /* server/membership.h */
 struct exporter;   /* server/tracing/exporter.h */
 struct tracer;
@@ -56,7 +56,7 @@ struct topology {
     struct jobs *jobs;
     struct acceptor *acceptor;
     struct fronts *fronts; /* NULL: there is no cluster */
-    struct intake *intake;   /* likewise */
+    struct intake *intake; /* likewise */
     struct rpc_shared shared;
     struct recorder_rings rings; /* of all threads that have one; borrowed by rpc */
     char *worker_methods;        /* borrowed by rpc and the jobs; NULL: none */

@@ -1092,6 +1092,16 @@ def _(server):
     s.close()
 
 
+@row("worker.checkpoint", "64 KiB")
+def _(server):
+    s, call, one = task_at_worker(server)
+    yield
+    s.ask("worker.checkpoint", call, "x" * 65000)
+    yield
+    server.main.call("task.cancel", one)
+    s.close()
+
+
 @row("worker.submit", "100 tasks")
 def _(server):
     s, call, one = task_at_worker(server)
@@ -1305,4 +1315,11 @@ asks("block", "100 ms", "100ms")
 asks("fail", "a text of 16 MiB", "x", "y" * MESSAGE)
 asks("flaky", "", 1)
 asks("later", "", 1, 1)
+@row("fan_out", "100 tasks")
+def _(server):
+    yield
+    server.main.call("task.wait", server.main.call("task.submit", "fan_out", [100], {"durable": "none"})["id"])
+    yield
+
+
 asks("progress", "1000 steps", 1000, 0)
