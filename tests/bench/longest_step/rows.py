@@ -1315,6 +1315,9 @@ asks("block", "100 ms", "100ms")
 asks("fail", "a text of 16 MiB", "x", "y" * MESSAGE)
 asks("flaky", "", 1)
 asks("later", "", 1, 1)
+asks("progress", "1000 steps", 1000, 0)
+
+
 @row("fan_out", "100 tasks")
 def _(server):
     yield
