@@ -12,7 +12,7 @@ new Worker('totals', total, { connection });
 async function main() {
     const children = [...Array(10).keys()].map((data) => ({ name: 'square', queueName: 'squares', data }));
     const { job } = await new FlowProducer({ connection }).add({ name: 'total', queueName: 'totals', children });
-    console.log(await job.waitUntilFinished(new QueueEvents('totals', { connection })));
+    console.log(await job.waitUntilFinished(new QueueEvents('totals', { connection, lastEventId: '0' })));
     process.exit();
 }
 

@@ -6,7 +6,7 @@ new Worker('steps', async (job) => job.name.toUpperCase(), { connection });
 async function main() {
     const step = (name, ...children) => ({ name, queueName: 'steps', children });
     const { job } = await new FlowProducer({ connection }).add(step('store', step('resize', step('fetch'))));
-    console.log(await job.waitUntilFinished(new QueueEvents('steps', { connection })));
+    console.log(await job.waitUntilFinished(new QueueEvents('steps', { connection, lastEventId: '0' })));
     process.exit();
 }
 

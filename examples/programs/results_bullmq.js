@@ -12,7 +12,7 @@ new Worker('steps', run, { connection });
 async function main() {
     const step = (name, ...children) => ({ name, queueName: 'steps', children });
     const { job } = await new FlowProducer({ connection }).add(step('stored', step('resized', step('fetched'))));
-    console.log(await job.waitUntilFinished(new QueueEvents('steps', { connection })));
+    console.log(await job.waitUntilFinished(new QueueEvents('steps', { connection, lastEventId: '0' })));
     process.exit();
 }
 

@@ -13,7 +13,7 @@ new Worker('pages', (job) => Promise.race([fetch(job), tooLate()]), { connection
 
 async function main() {
     const job = await new Queue('pages', { connection }).add('fetch', 'index', { attempts: 4, backoff: 100 });
-    console.log(await job.waitUntilFinished(new QueueEvents('pages', { connection })));
+    console.log(await job.waitUntilFinished(new QueueEvents('pages', { connection, lastEventId: '0' })));
     process.exit();
 }
 

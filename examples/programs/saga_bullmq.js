@@ -26,7 +26,7 @@ new Worker('trips', travel, { connection });
 async function main() {
     const trip = ['flight', 'hotel', 'car'].map((what) => ['book', what]);
     const job = await new Queue('trips', { connection }).add('travel', [trip, []], { attempts: 4 });
-    console.log(await job.waitUntilFinished(new QueueEvents('trips', { connection })));
+    console.log(await job.waitUntilFinished(new QueueEvents('trips', { connection, lastEventId: '0' })));
     process.exit();
 }
 
