@@ -323,8 +323,16 @@ static struct batch *begin_page(const struct jobs *jobs, uint64_t cursor, uint32
 
 static bool fits(const struct operation *op, const struct batch *b)
 {
-    return !b->arrives && (op->batch.state < 0 || op->batch.state == b->state) &&
+    const struct batch_arguments *a = &op->batch;
+    return !b->arrives && (a->state < 0 || a->state == b->state) &&
+           (a->parent == 0 || (b->parent && b->parent->by_id.hash == a->parent)) &&
            filter_fits_name(op->batch.tenant, b->tenant->name) && may_know(op, b);
+}
+
+/* A batch is younger than its parent: from there on there is none of its members. */
+static bool may_follow(const struct operation *op, const struct batch *b)
+{
+    return b && b->by_id.hash > op->batch.parent;
 }
 
 static void serve_list(struct jobs *jobs, struct operation *op)
@@ -337,7 +345,7 @@ static void serve_list(struct jobs *jobs, struct operation *op)
     pack_map(p, 2);
     pack_str(p, "batches");
     size_t head = view_array_begin(p);
-    for (; b && count < op->batch.max && visits < VISITS; b = b->prev, visits++) {
+    for (; may_follow(op, b) && count < op->batch.max && visits < VISITS; b = b->prev, visits++) {
         last = b;
         if (!fits(op, b))
             continue;
@@ -346,7 +354,7 @@ static void serve_list(struct jobs *jobs, struct operation *op)
         count++;
     }
     view_array_end(p, head, count);
-    pack_key_str(p, "next", b && last ? id_batch_text(last->by_id.hash, id) : NULL);
+    pack_key_str(p, "next", may_follow(op, b) && last ? id_batch_text(last->by_id.hash, id) : NULL);
     jobs_worked(jobs, (size_t)sought + visits);
     operation_finish(op);
 }

@@ -353,6 +353,21 @@ JOBS_TEST(a_page_begins_behind_the_one_before, .room = 1)
     stage_says(op, "'next': nil");
 }
 
+JOBS_TEST(a_page_has_the_batches_within_one)
+{
+    char text[4096], wanted[64], id[ID_TEXT_SIZE];
+    uint64_t parent = batch(w), child = batch_with(w, parent, DURABLE_NONE);
+    batch_with(w, child, DURABLE_NONE);
+    struct operation *op = world_operation(w, &operation_batch_list);
+    op->batch.state = -1;
+    op->batch.max = 1;
+    op->batch.parent = parent;
+    world_give(w, op);
+    snprintf(wanted, sizeof wanted, "{'batches': [{'id': '%s'", id_batch_text(child, id));
+    stage_holds(notation_show(operation_result(op), text, sizeof text), wanted);
+    stage_says(op, "'next': nil");
+}
+
 /* A member costs its batch's number, and nothing else. */
 JOBS_TEST(a_member_takes_eight_bytes, .room = 1)
 {
