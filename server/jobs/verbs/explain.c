@@ -25,7 +25,7 @@
 enum {
     NAMED_MAX = 16,
     AWAITED_LOOK = 1000, /* jobs visited to find those that wait for one */
-    PLACE_MAX = 10000, /* jobs visited to count a position; where that is too few: "at least" */
+    PLACE_MAX = 10000,   /* jobs visited to count a position; where that is too few: "at least" */
     WORKERS_SHOWN = 64,
     JOBS_SHOWN = 16,   /* of each worker */
     RUNNING_MAX = 1000 /* jobs visited to find them */
