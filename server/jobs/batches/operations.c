@@ -65,6 +65,14 @@ static void pack_call(struct pack *p, const struct batch *b, enum batch_call whi
     pack_key_str(p, "task", b->sent[which] > 0 ? id_text(b->sent[which], id) : NULL);
 }
 
+/* NULL: none. */
+static const char *trouble_of(const struct batch *b)
+{
+    if (b->trouble)
+        return b->trouble->text;
+    return b->save_at > 0 ? store_error_text(STORE_REFUSED) : NULL;
+}
+
 static void pack_batch(struct pack *p, const struct batch *b)
 {
     char id[ID_TEXT_SIZE];
@@ -82,7 +90,7 @@ static void pack_batch(struct pack *p, const struct batch *b)
     pack_counts(p, b);
     for (enum batch_call which = 0; which < BATCH_CALL_COUNT; which++)
         pack_call(p, b, which);
-    pack_key_str(p, "error", b->trouble ? b->trouble->text : NULL);
+    pack_key_str(p, "error", trouble_of(b));
 }
 
 static void answer_batch(struct operation *op, const struct batch *b)

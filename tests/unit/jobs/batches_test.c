@@ -555,6 +555,48 @@ STORED_TEST(an_end_that_cannot_be_written_comes_when_it_can)
     stored(w, 1, 0, 1);
 }
 
+/* A second at first, a minute at last, of which half is random; the store takes all others. */
+STORED_TEST(what_the_store_refuses_is_tried_ever_more_seldom)
+{
+    uint64_t id = stored_batch(w);
+    jobs_world_pass(w, AO_MS(5));
+    w->store->refuses_groups = true;
+    uint64_t before = w->store->given;
+    struct operation *op = about(w, &operation_batch_close, id);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    shows(w, id, "'state': 'ending'");
+    shows(w, id, "'error': 'the store has this already");
+    uint64_t soon = w->store->given - before;
+    assert_in_range(soon, 4, 7);
+    jobs_world_pass(w, AO_S(3600));
+    assert_in_range(w->store->given - before - soon, 55, 130);
+    w->store->refuses_groups = false;
+    jobs_world_pass(w, AO_S(61));
+    shows(w, id, "'state': 'ended'");
+    shows(w, id, "'error': nil");
+    stored(w, 1, 0, 1);
+    jobs_world_crash(w);
+    stored(w, 1, 0, 1);
+}
+
+/* A client that waits for its change asks the store at once, whatever was refused before. */
+STORED_TEST(a_change_by_a_client_waits_for_no_back_off)
+{
+    uint64_t id = stored_batch(w), a = stored_member(w, id);
+    jobs_world_pass(w, AO_MS(5));
+    w->store->refuses_groups = true;
+    world_fail(world_run_of(w, a), "ODD", "so"); /* on_failure is to be written */
+    jobs_world_pass(w, AO_S(100));
+    w->store->refuses_groups = false;
+    ends_adding(w, id);
+    jobs_world_pass(w, AO_MS(10));
+    shows(w, id, "'state': 'ended'");
+    stored(w, 0, 1, 1);
+    jobs_world_pass(w, AO_S(100));
+    stage_balances(w);
+}
+
 STORED_TEST(one_that_cannot_be_written_is_none)
 {
     w->store->error = STORE_FULL;
