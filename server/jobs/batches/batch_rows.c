@@ -325,14 +325,19 @@ void batch_rows_flush(struct jobs *jobs)
     }
 }
 
+static void dismiss(struct operation **ops, enum ergon_error error)
+{
+    struct operation *op;
+    while ((op = *ops)) {
+        *ops = op->next;
+        operation_refuse_plain(op, error);
+    }
+}
+
 void batch_rows_dismiss(struct jobs *jobs)
 {
-    for (struct batch *b = jobs_batches(jobs)->first, *next; b; b = next) {
-        next = b->next;
-        struct operation *op;
-        while ((op = b->waiting)) {
-            b->waiting = op->next;
-            operation_refuse_plain(op, ERGON_E_DRAINING);
-        }
+    for (struct batch *b = jobs_batches(jobs)->first; b; b = b->next) {
+        dismiss(&b->riding, ERGON_E_UNSURE); /* of a write that never came back */
+        dismiss(&b->waiting, ERGON_E_DRAINING);
     }
 }

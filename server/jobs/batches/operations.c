@@ -231,12 +231,18 @@ static bool may_change(struct jobs *jobs, struct operation *op, const struct bat
     return b->durable == DURABLE_NONE || sync_possible(jobs, op);
 }
 
+/* What it is, an earlier request may have made of it whose write failed, or is under way. */
+static bool is_on_disk(const struct batch *b)
+{
+    return b->durable == DURABLE_NONE || (!b->under_way && !b->unsaved && b->save_at == 0);
+}
+
 static void serve_close(struct jobs *jobs, struct operation *op)
 {
     struct batch *b = find(jobs, op);
     if (!b)
         return;
-    if (b->state != BATCH_OPEN) {
+    if (b->state != BATCH_OPEN && is_on_disk(b)) {
         answer_batch(op, b);
     } else if (may_change(jobs, op, b)) {
         batch_close(b);
@@ -249,7 +255,7 @@ static void serve_cancel(struct jobs *jobs, struct operation *op)
     struct batch *b = find(jobs, op);
     if (!b)
         return;
-    if (b->state > BATCH_CLOSED) {
+    if (b->state > BATCH_CLOSED && is_on_disk(b)) {
         answer_batch(op, b);
     } else if (may_change(jobs, op, b)) {
         batch_cancel(b);

@@ -628,6 +628,33 @@ STORED_TEST(a_cancel_goes_on_after_a_crash)
     stored(w, 0, 0, 1);
 }
 
+/* Asked again, it is not answered because of what is in memory. */
+STORED_TEST(a_change_that_failed_is_answered_when_it_is_on_disk)
+{
+    static const struct operation_class *const changes[] = {&operation_batch_close,
+                                                            &operation_batch_cancel};
+    for (unsigned n = 0; n < 2; n++) {
+        uint64_t id = stored_batch(w);
+        stored_member(w, id);
+        jobs_world_pass(w, AO_MS(5));
+        w->store->error = STORE_FULL;
+        struct operation *op = about(w, changes[n], id);
+        jobs_world_pass(w, AO_MS(2));
+        assert_int_equal(op->reply.error, ERGON_E_STORE);
+        w->store->error = STORE_OK;
+        while (op->reply.error != ERGON_OK) {
+            jobs_world_pass(w, AO_MS(1));
+            op = about(w, changes[n], id);
+            while (!world_answered(w, op))
+                jobs_world_pass(w, AO_US(100));
+        }
+        jobs_world_crash(w);
+        offer_calls(w);
+        const struct batch *b = batch_find(w->jobs, id);
+        assert_true(n == 0 ? b->state == BATCH_CLOSED : b->cancelled);
+    }
+}
+
 STORED_TEST(a_member_is_as_durable_as_its_batch)
 {
     uint64_t id = stored_batch(w);
