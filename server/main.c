@@ -12,11 +12,13 @@
 #include "server/admin/admin.h"
 #include "server/administer.h"
 #include "server/config/module_path.h"
+#include "server/config/module_spec.h"
 #include "server/jobs/core/states.h"
 #include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"
 #include "server/lifecycle.h"
 #include "server/membership.h"
+#include "server/module_main.h"
 #include "server/modules/builtin.h"
 #include "server/plan.h"
 #include "server/setup.h"
@@ -37,13 +39,18 @@ enum {
 static int load_modules(struct registry *registry, const struct config *config, char *error,
                         size_t size)
 {
+    struct module_spec spec;
     char path[PATH_MAX];
 
     for (size_t i = 0; builtin_modules[i]; i++)
         if (module_add(registry, *builtin_modules[i], error, size) < 0)
             return -1;
     for (size_t i = 0; i < config->modules.count; i++) {
-        module_path_find(config->modules.at[i], path);
+        if (!module_spec_read(config->modules.at[i], &spec, error, size))
+            return -1;
+        if (spec.is_process)
+            continue; /* server/processes/ */
+        module_path_find(spec.path, path);
         if (module_load(registry, path, error, size) < 0)
             return -1;
     }
@@ -322,6 +329,9 @@ int main(int argc, char **argv)
     const struct config_input input = {
         .argc = argc, .argv = argv, .envp = environ, .errors = stderr};
     enum config_action action;
+
+    if (module_main_wanted())
+        return module_main(argc, argv);
     struct config *config = load(&input, &action);
     int status = EXIT_SUCCESS;
 

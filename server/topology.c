@@ -17,6 +17,7 @@
 #include "server/front/fronts.h"
 #include "server/intake/intake.h"
 #include "server/plan.h"
+#include "server/processes/processes.h"
 #include "server/reload.h"
 #include "server/rpc/figures.h"
 #include "server/rpc/job_requests.h"
@@ -186,6 +187,20 @@ static int build_tasks(struct topology *t, const struct config *c, struct regist
         tasks_set_owner(t->tasks, i, &t->loops[i].rpc);
         rpc_serve_workers(&t->loops[i].rpc, worker_loop_at(t->tasks, i));
     }
+    return 0;
+}
+
+/* ---- modules in processes ---- */
+
+static int build_processes(struct topology *t, const struct config *c, struct registry *registry,
+                           char *error, size_t size)
+{
+    if (!processes_configured(c))
+        return 0;
+    t->processes = processes_new(c, registry, error, size);
+    if (!t->processes)
+        return -1;
+    t->shared.processes = processes_port(t->processes);
     return 0;
 }
 
@@ -459,6 +474,7 @@ struct topology *topology_build(const struct config *config, struct registry *re
     if ((config->cluster.exists && spread_handlers(config, registry, error, size) < 0) ||
         build_tracer(t, config, error, size) < 0 ||
         build_tasks(t, config, registry, error, size) < 0 ||
+        build_processes(t, config, registry, error, size) < 0 ||
         build_jobs(t, config, registry, error, size) < 0)
         goto failed_with_text;
     t->acceptor = acceptor_new(t->nets, t->loop_count, &t->shared.limits);
@@ -489,6 +505,8 @@ int topology_listen(struct topology *t, const struct config *config, char *error
     if (t->fronts && listen_for_nodes(t, config, error, size) < 0)
         return -1;
     if (t->membership && build_intake(t, config, error, size) < 0)
+        return -1;
+    if (t->processes && processes_listen(t->processes, t->acceptor, error, size) < 0)
         return -1;
     return reload_secrets(config, t->acceptor, NULL, error, size);
 }
@@ -529,6 +547,10 @@ int topology_start(struct topology *t, char *error, size_t size)
     what = "the thread of the inbox";
     why = t->intake ? intake_start(t->intake) : 0;
     if (why == 0) {
+        what = "the thread of the processes";
+        why = t->processes ? processes_start(t->processes) : 0;
+    }
+    if (why == 0) {
         what = "a loop's thread";
         if (threads_start(&t->threads) == 0)
             return 0;
@@ -536,6 +558,7 @@ int topology_start(struct topology *t, char *error, size_t size)
         intake_stop(t->intake);
         threads_stop(&t->threads, AO_NEVER);
     }
+    processes_stop(t->processes);
     fronts_stop(t->fronts);
     jobs_stop(t->jobs);
     membership_stop(t->membership);
@@ -582,6 +605,7 @@ uint32_t topology_stop(struct topology *t, ao_time limit)
     ao_time began = clock_monotonic();
     intake_stop(t->intake);
     uint32_t stuck = threads_stop(&t->threads, began + limit - least_join / 2);
+    processes_stop(t->processes);
     fronts_stop(t->fronts);
     ao_time passed = clock_monotonic() - began;
 
@@ -601,6 +625,7 @@ void topology_free(struct topology *t)
     if (!t)
         return;
     intake_free(t->intake);
+    processes_stop(t->processes);
     if (t->acceptor)
         acceptor_free(t->acceptor);
     for (uint32_t i = 0; t->loops && i < t->loop_count; i++)
@@ -608,6 +633,7 @@ void topology_free(struct topology *t)
             net_loop_free(t->loops[i].net);
     if (t->tasks)
         tasks_clear(t->tasks);
+    processes_free(t->processes); /* connections have no board of it any more */
     fronts_free(t->fronts);
     jobs_free(t->jobs);
     store_close(t->store);

@@ -30,6 +30,7 @@ struct loop {
 
 struct fronts;     /* server/front/fronts.h */
 struct intake;     /* server/intake/intake.h */
+struct processes;  /* server/processes/processes.h */
 struct membership; /* server/membership.h */
 struct exporter;   /* server/tracing/exporter.h */
 struct tracer;
@@ -55,8 +56,9 @@ struct topology {
     struct membership *membership;          /* NULL: there is no cluster */
     struct jobs *jobs;
     struct acceptor *acceptor;
-    struct fronts *fronts; /* NULL: there is no cluster */
-    struct intake *intake; /* likewise */
+    struct fronts *fronts;       /* NULL: there is no cluster */
+    struct intake *intake;       /* likewise */
+    struct processes *processes; /* NULL: no module runs in processes of its own */
     struct rpc_shared shared;
     struct recorder_rings rings; /* of all threads that have one; borrowed by rpc */
     char *worker_methods;        /* borrowed by rpc and the jobs; NULL: none */

@@ -11,6 +11,7 @@
 #include "base/core.h"
 #include "server/config/check_cluster.h"
 #include "server/config/module_path.h"
+#include "server/config/module_spec.h"
 #include "server/config/sources.h"
 
 /* What an admin listener does not know is never given. */
@@ -304,10 +305,40 @@ static void check_recorder(const struct subject *s, const char *directory)
         wrong_file(s, "recorder.directory", directory, "written");
 }
 
+static bool allows(const struct config_texts *calls, const char *name)
+{
+    for (size_t i = 0; i < calls->count; i++)
+        if (strcmp(calls->at[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void check_module(const struct subject *s, const char *text)
+{
+    const struct config *c = s->config;
+    struct module_spec spec;
+    char why[CONFIG_WHY_MAX], path[PATH_MAX];
+
+    if (!module_spec_read(text, &spec, why, sizeof why)) {
+        wrong(s, "modules", "%s", why);
+        return;
+    }
+    module_path_find(spec.path, path);
+    check_readable(s, "modules", path);
+    if (spec.is_process && c->sandbox && !allows(&c->sandbox_allow, "execve"))
+        wrong(s, "modules",
+              "%.150s: the sandbox lets the server start no processes (sandbox_allow: execve; its "
+              "processes are in the sandbox all the same)",
+              spec.path);
+    if (spec.is_process && c->cluster.exists)
+        wrong(s, "modules",
+              "%.150s: nodes of a cluster run modules in their own process (leave out `process`)",
+              spec.path);
+}
+
 static void check_files(const struct subject *s)
 {
     const struct config *c = s->config;
-    char module[PATH_MAX];
 
     check_readable(s, "tokens_file", c->tokens_file);
     check_store(s, c->store);
@@ -319,10 +350,8 @@ static void check_files(const struct subject *s)
     check_readable(s, "tls.crl", c->tls.crl);
     check_readable(s, "trace.ca", c->trace.ca);
     check_readable(s, "trace.headers_file", c->trace.headers_file);
-    for (size_t i = 0; i < c->modules.count; i++) {
-        module_path_find(c->modules.at[i], module);
-        check_readable(s, "modules", module);
-    }
+    for (size_t i = 0; i < c->modules.count; i++)
+        check_module(s, c->modules.at[i]);
 }
 
 /* Those of the list count too: see plan.c. */

@@ -13,6 +13,7 @@
 #include "proto/pack.h"
 #include "server/runtime/activator.h"
 #include "server/runtime/threads/mpsc.h"
+#include "server/tasks/call_board.h"
 #include "server/tasks/turn.h"
 
 enum {
@@ -52,7 +53,8 @@ struct node_call {
     struct trace_link trace;
     struct span checkpoint;
     struct node_call **slot;
-    struct task *task; /* NULL: it waits in its queue */
+    struct attempt_mark *mark; /* on the board; NULL: there is none */
+    struct task *task;         /* NULL: it waits in its queue */
     bool dropped;
     uint64_t bytes; /* of its memory */
     struct span head, tail;
@@ -78,6 +80,7 @@ struct node_calls {
     void *arg;
     struct job_source jobs; /* that of the jobs */
     uint32_t most, pool_count;
+    struct call_board *board; /* its places are the manager's thread's */
 
     struct mpsc to_manager, to_loop;
     /* Bytes of notes on their way to the loop.  Orders nothing (relaxed): a bound, the notes are
@@ -146,6 +149,9 @@ static void leave(struct node_calls *c, struct node_call *call)
     *call->slot = NULL;
     call->slot = NULL;
     c->used--;
+    if (call->mark)
+        call_board_take(c->board, call->mark);
+    call->mark = NULL;
 }
 
 static void end(struct node_calls *c, struct node_call *call)
@@ -290,6 +296,7 @@ static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
                                  .id = call->id,
                                  .attempt = call->attempt,
                                  .owner = call->slot,
+                                 .mark = call->mark,
                                  .trace = &call->trace,
                                  .turn = has ? turn_new((struct span){0}, call->checkpoint, NULL)
                                              : NULL};
@@ -487,6 +494,8 @@ static void run(struct node_calls *c, struct node_call *call)
     }
     *call->slot = call;
     c->used++;
+    if (c->board)
+        call->mark = call_board_give(c->board, call->message.number);
     STAILQ_INSERT_TAIL(&c->queues[pool], call, next);
     job_source_wake(c->tasks, pool);
 }
@@ -687,6 +696,7 @@ struct node_calls *node_calls_new(const struct node_calls_options *options)
     c->port = options->port;
     c->arg = options->arg;
     c->most = options->most;
+    c->board = options->board;
     c->pool_count = pools;
     for (uint32_t i = 0; i < pools; i++)
         STAILQ_INIT(&c->queues[i]);

@@ -23,6 +23,7 @@
 #include "server/tasks/job_source.h"
 
 struct activator;
+struct call_board; /* server/tasks/call_board.h */
 struct node_calls;
 struct tasks;
 
@@ -65,6 +66,8 @@ struct node_calls_options {
     struct activator *activator; /* of the loop */
     const struct registry *registry;
     uint32_t most; /* calls at a time */
+    /* Of a process of a module: the place of each call; borrowed.  NULL: none. */
+    struct call_board *board;
     const struct node_calls_port *port;
     void *arg; /* of the port */
 };

@@ -52,7 +52,9 @@ struct node_worker {
     bool stops;                          /* the server drains: nothing is offered any more */
     bool quiet;                          /* the owner knows that, and sends nothing more */
     bool ended;                          /* no attempt runs any more */
-    void (*drained)(void *arg);          /* NULL: it was called, or nobody asks */
+    bool is_process;                     /* `process` counts */
+    struct node_worker_process process;
+    void (*drained)(void *arg); /* NULL: it was called, or nobody asks */
     void *drained_arg;
 };
 
@@ -170,13 +172,14 @@ static bool offer(struct node_worker *w, enum node_worker_kind kind)
     pack_init(&p);
     pack_array(&p, 2);
     pack_methods(w, kind, &p);
-    pack_map(&p, 6);
+    pack_map(&p, w->is_process ? 5 : 6); /* its server knows when it ends */
     pack_key_uint(&p, "slots", w->options.slots[kind]);
     pack_key_str(&p, "name", w->node);
     pack_key_str(&p, "host", w->node);
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_bool(&p, "context", true);
-    pack_key_str(&p, "lease", LEASE);
+    if (!w->is_process)
+        pack_key_str(&p, "lease", LEASE);
     bool good = ask(w, ID_REGISTER, "worker.register", &p);
     pack_fini(&p);
     w->state = WORK_REGISTERING;
@@ -205,7 +208,7 @@ static bool registered(struct node_worker *w)
     w->state = WORK_WORKING;
     w->refused = false;
     w->quiet = !offers_any(w);
-    if (!w->quiet)
+    if (!w->quiet && !w->is_process)
         log_info("handlers are offered", LOG_STR("node", w->place.view.owner),
                  LOG_UINT("blocking", w->offered[NODE_WORKER_BLOCKING]),
                  LOG_UINT("stepped", w->offered[NODE_WORKER_STEPPED]));
@@ -437,6 +440,8 @@ static bool up_opened(struct outgoing *s, const char *name)
 {
     struct node_worker *w = ao_of(s, struct node_worker, up);
 
+    if (w->is_process)
+        return offer_next(w);
     return (!w->place.target.tls || strcmp(name, w->place.view.owner) == 0) && greet(w);
 }
 
@@ -464,6 +469,8 @@ static void up_lost(struct outgoing *s, const char *why)
 {
     struct node_worker *w = ao_of(s, struct node_worker, up);
 
+    if (w->is_process)
+        w->process.lost(why);
     if (w->state == WORK_CONNECTING)
         owner_finder_note(w->options.finder, why);
     if (w->state == WORK_WORKING)
@@ -499,6 +506,11 @@ static enum ao_verdict clock_step(struct ao *self)
     struct node_worker *w = ao_of(self, struct node_worker, clock);
     struct owner_place place;
 
+    if (w->is_process) { /* its one step */
+        w->state = WORK_CONNECTING;
+        outgoing_connect(&w->up, &w->place.target);
+        return AO_DONE;
+    }
     owner_finder_get(w->options.finder, &place);
     bool moved = place.version != w->place.version && !owner_place_same(&w->place, &place);
     w->place = place;
@@ -517,6 +529,15 @@ static enum ao_verdict clock_step(struct ao *self)
 
 /* --- Set-up --- */
 
+/* The socket is connected since before the process began. */
+static bool open_born(struct outgoing *s)
+{
+    const struct node_worker *w = ao_of(s, struct node_worker, up);
+
+    stream_plain_open(&s->stream, w->process.socket, &s->loop->watcher);
+    return true;
+}
+
 static const struct ao_class clock_class = {.name = "node worker", .step = clock_step};
 
 static bool open_session(struct node_worker *w, char *error, size_t size)
@@ -531,7 +552,7 @@ static bool open_session(struct node_worker *w, char *error, size_t size)
             return false;
     }
     bool good = outgoing_loop_init(&w->up_loop, o->activator, o->poller, &w->limits, tls);
-    w->up_loop.open = o->open;
+    w->up_loop.open = w->is_process ? open_born : o->open;
     return good;
 }
 
@@ -551,6 +572,7 @@ static bool open_calls(struct node_worker *w)
                                                .activator = o->activator,
                                                .registry = o->registry,
                                                .most = CALLS_A_SLOT * count_slots(w),
+                                               .board = w->process.board,
                                                .port = &calls_port,
                                                .arg = w};
 
@@ -569,6 +591,18 @@ static void bound_slots(uint32_t slots[NODE_WORKER_KINDS])
     }
 }
 
+static bool begin_clock(struct node_worker *w)
+{
+    if (w->is_process) {
+        ao_activate(&w->clock);
+        return true;
+    }
+    struct ao_handle *handle = ao_handle_new(&w->clock);
+    if (handle)
+        owner_finder_tell(w->options.finder, handle);
+    return handle != NULL;
+}
+
 struct node_worker *node_worker_new(const struct node_worker_options *options, char *error,
                                     size_t size)
 {
@@ -578,6 +612,9 @@ struct node_worker *node_worker_new(const struct node_worker_options *options, c
     if (!w)
         return NULL;
     w->options = *options;
+    w->is_process = options->process != NULL;
+    if (w->is_process)
+        w->process = *options->process;
     snprintf(w->node, sizeof w->node, "%s", options->node);
     bound_slots(w->options.slots);
     for (int i = 0; i < NODE_WORKER_KINDS; i++)
@@ -586,10 +623,7 @@ struct node_worker *node_worker_new(const struct node_worker_options *options, c
     ao_init(&w->clock, &clock_class, options->activator);
     w->up_loop.activator = options->activator;
     outgoing_init(&w->up, &w->up_loop, &up_port);
-    struct ao_handle *handle = ao_handle_new(&w->clock);
-    if (handle)
-        owner_finder_tell(options->finder, handle);
-    if (handle && open_session(w, error, size) && open_calls(w))
+    if (begin_clock(w) && open_session(w, error, size) && open_calls(w))
         return w;
     node_worker_free(w);
     return NULL;

@@ -14,6 +14,9 @@
  * When the server drains, the owner is asked for no more requests (worker.quiet), and gets the
  * answers to those that it sent.
  *
+ * A process of a module works in the same way for the server that started it, over the socket that
+ * it was born with (struct node_worker_process).
+ *
  * Thread: its loop's, but for the set-up and where a function says otherwise. */
 #ifndef ERGON_FRONT_NODE_WORKER_H
 #define ERGON_FRONT_NODE_WORKER_H
@@ -21,6 +24,7 @@
 #include "server/front/owner_place.h"
 #include "server/tasks/registry.h"
 
+struct call_board; /* server/tasks/call_board.h */
 struct jobs;
 struct node_worker;
 struct tasks;
@@ -29,8 +33,15 @@ struct tls_files;
 /* Blocking and stepped handlers run on executors of their own, so each kind is registered alone. */
 enum node_worker_kind { NODE_WORKER_BLOCKING, NODE_WORKER_STEPPED, NODE_WORKER_KINDS };
 
+/* What a process of a module got from its server. */
+struct node_worker_process {
+    int socket;                    /* connected to the server; the worker's from the set-up on */
+    struct call_board *board;      /* outlives it */
+    void (*lost)(const char *why); /* the loop's thread: the server has gone; it does not return */
+};
+
 struct node_worker_options {
-    struct owner_finder *finder; /* borrowed; outlives it */
+    struct owner_finder *finder; /* borrowed; outlives it; NULL with `process` */
     struct activator *activator;
     struct poller *poller;
     const struct registry *registry;
@@ -40,9 +51,11 @@ struct node_worker_options {
     uint32_t slots[NODE_WORKER_KINDS]; /* how many requests it gets at a time */
     const struct jobs *jobs;           /* whose old board it reports (cluster.board); NULL: none */
     bool (*open)(struct outgoing *s);  /* for tests; NULL: sockets */
+    const struct node_worker_process *process; /* copied; NULL: it is a node of a cluster */
 };
 
-/* NULL with a text.  Set-up: before the loop and the manager run. */
+/* NULL with a text.  Set-up: before the loop and the manager run.  One with `process` works from
+ * the loop's first round on. */
 struct node_worker *node_worker_new(const struct node_worker_options *options, char *error,
                                     size_t size);
 /* As forward_reload(); NULL is fine. */

@@ -34,6 +34,8 @@ struct conn_vouched *conn_vouched(const struct connection *c); /* NULL: nobody s
 bool conn_is_of_node(const struct connection *c, char *name, size_t size);
 /* Does it take over submissions of a database (LISTENER_AUTH_DATABASE)? */
 bool conn_is_of_database(const struct connection *c);
+/* The number of the process of a module that the peer is (LISTENER_AUTH_MODULE); -1: it is none. */
+int32_t conn_module_process(const struct connection *c);
 /* What it holds is charged to this: that of its principal, or of its address (or Unix user) while
  * there is none.  Borrowed, as the principal.  Of a connection that is open, or was. */
 struct tally *conn_tally(const struct connection *c);

@@ -104,8 +104,17 @@ enum listener_auth {
     LISTENER_AUTH_NODE,
     /* Of this process alone, net_adopt(): the role of the database whose submissions it takes over
      * is the principal. */
-    LISTENER_AUTH_DATABASE
+    LISTENER_AUTH_DATABASE,
+    /* Likewise: a process of a module, which this process has started, is the principal; it may
+     * offer methods, and conn_module_process() says which one it is. */
+    LISTENER_AUTH_MODULE
 };
+
+/* Its connections come by net_adopt() alone, which names their principals. */
+static inline bool listener_is_inside(enum listener_auth auth)
+{
+    return auth == LISTENER_AUTH_DATABASE || auth == LISTENER_AUTH_MODULE;
+}
 
 /* One listener and its rules. */
 struct listener_options {
@@ -176,7 +185,7 @@ struct net_origin {
     uint32_t uid;
     struct sockaddr_storage address;
     /* The name in the certificate, which the accepting side has verified (tls_bare_name()), or of
-     * the role; "": the peer has shown none. */
+     * the role, or "MODULE/NUMBER" of a process; "": the peer has shown none. */
     char certificate[NET_NAME_MAX];
 };
 /* Takes a connected stream socket, non-blocking, as if a listener (that of the index, which

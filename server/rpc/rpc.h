@@ -17,6 +17,8 @@
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
+struct call_board; /* server/tasks/call_board.h */
+
 enum { RPC_LISTENERS = 64, RPC_LISTENER_URL = 288 };
 
 /* Of a listener with TLS: when what it shows, and what it asks by, ends; Unix seconds, INT64_MAX:
@@ -38,6 +40,19 @@ struct rpc_setup {
     _Atomic int64_t reload_refused; /* likewise, when the last reload was; INT64_MAX: it was not */
 };
 
+/* The processes of modules, as their connections see them: server/processes/processes.h.  Thread:
+ * any.  Each is named by its number, which conn_module_process() gives. */
+struct rpc_process {
+    struct call_board *board; /* a reference, the caller's */
+    ao_time stuck;            /* ns that a task may be unwanted; 0: any */
+};
+struct rpc_processes {
+    void *arg;
+    /* False: it has ended. */
+    bool (*hold)(void *arg, uint32_t process, struct rpc_process *out);
+    void (*end)(void *arg, uint32_t process); /* kills it; its connection ends thereby */
+};
+
 /* What the server's own methods tell about the server.  Filled by the builder before the threads
  * start. */
 struct rpc_shared {
@@ -55,10 +70,11 @@ struct rpc_shared {
     ao_time started;       /* of ao_clock_monotonic */
     const char *idle;      /* name of the idle mode */
     struct jobs *jobs;
-    struct cluster *cluster;    /* NULL: there is none */
-    uint8_t default_durable;    /* enum job_durable: of a submission that names none */
-    const char *worker_methods; /* patterns of methods that workers will offer; NULL: none */
-    ao_time give_up;            /* ns for which a worker may go on with an unwanted task; 0: any */
+    struct cluster *cluster;        /* NULL: there is none */
+    struct rpc_processes processes; /* zeroed: there are none */
+    uint8_t default_durable;        /* enum job_durable: of a submission that names none */
+    const char *worker_methods;     /* patterns of methods that workers will offer; NULL: none */
+    ao_time give_up; /* ns for which a worker may go on with an unwanted task; 0: any */
     /* A figure for server.info: written once by the main thread, relaxed on both sides. */
     _Atomic bool draining;
     struct rpc_setup setup;

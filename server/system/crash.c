@@ -365,6 +365,13 @@ static siginfo_t cause;   /* the signal of the thread that writes */
 /* True while the server runs; the main thread writes it.  Relaxed: it orders nothing. */
 static _Atomic bool exit_unexpected;
 
+static void (*note_end)(const char *what); /* NULL: nobody asks */
+
+void crash_on_end(void (*note)(const char *what))
+{
+    note_end = note;
+}
+
 /* ---- the record ---- */
 
 static void write_record(const char *what, const struct log_field *first, const struct backtrace *b)
@@ -467,6 +474,8 @@ static void on_fatal(int number, siginfo_t *info, void *context)
         cause = *info;
         set_default(SIGALRM);
         alarm(PATIENCE_S);
+        if (note_end)
+            note_end(signal_name(number));
         backtrace_take(&b, context);
     }
     if (!leaving_file) {
@@ -501,6 +510,8 @@ static void on_exit_call(int status, void *arg)
     (void)arg;
     if (!atomic_load_explicit(&exit_unexpected, memory_order_relaxed))
         return;
+    if (note_end)
+        note_end("exit() was called");
     backtrace_take(&b, NULL);
     write_record("exit() was called in a running server", fields, &b);
     leave_file("exit()");

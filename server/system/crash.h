@@ -30,6 +30,11 @@ enum { CRASH_EXIT_CALLED = 70 /* EX_SOFTWARE */ };
  * before their exit handlers run.  0, or -1 and errno. */
 int crash_install(void);
 
+/* Before crash_install(), in a process of a module: on such an end `note` is called first, with the
+ * name of the signal, or with "exit() was called", on the thread that it concerns, in a handler of
+ * the signal. */
+void crash_on_end(void (*note)(const char *what));
+
 /* `expect`: from now on only a handler can call exit(), until this is called with false.  Main
  * thread. */
 void crash_expect_no_exit(bool expect);

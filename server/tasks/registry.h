@@ -48,6 +48,9 @@ struct method {
      * tasks_new(). */
     bool joined;
     bool managed; /* its calls go by the manager alone; set as `joined` */
+    /* Of a module in processes of its own, which alone offer it; while none is there, calls wait,
+     * so `refuses` is never set.  Set before the threads start. */
+    bool of_processes;
     /* Of a handler of this process: other nodes may run its attempts; its calls run here.
      * `elsewhere`: they alone run them.  Set before tasks_new(). */
     bool spread, elsewhere;

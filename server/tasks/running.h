@@ -11,6 +11,9 @@ struct running_task {
     char name[TASK_NAME_MAX];
 };
 
+/* The mark of the attempt whose handler this thread is in; NULL: there is none. */
+const struct attempt_mark *task_running_mark(void);
+
 /* False: this thread is in no handler. */
 bool task_running_here(struct running_task *out);
 

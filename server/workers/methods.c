@@ -11,7 +11,7 @@
 #include "server/tasks/turn.h"
 #include "server/workers/worker_answer.h"
 #include "server/workers/worker_list.h"
-#include "server/workers/workers.h"
+#include "server/workers/worker_process.h"
 
 #define LEASE_LEAST AO_S(1)
 
@@ -355,6 +355,7 @@ static enum ergon_error update(struct rpc_request *rq, struct worker *w,
                                               .host = span_text(w->host),
                                               .beside = w->next ? w->next->executor : NULL,
                                               .context = w->context,
+                                              .is_process = worker_is_process(w->link),
                                               .secrets = w->secrets,
                                               .of_actors = w->of_actors,
                                               .types = types->of,

@@ -11,7 +11,7 @@
 #include "server/tasks/task_result.h"
 #include "server/tasks/turn.h"
 #include "server/workers/worker_answer.h"
-#include "server/workers/workers.h"
+#include "server/workers/worker_process.h"
 
 static void take_result(struct task *t, struct span value, uint64_t most)
 {
@@ -23,12 +23,13 @@ static void take_result(struct task *t, struct span value, uint64_t most)
     t->result_len = value.len;
 }
 
-/* A handler of a module, on another node: it has the rights of the server, as those of this one. */
+/* A handler of a module, on another node or in a process of its own: it has the rights of the
+ * server, as those of this process. */
 static bool is_handler(const struct worker_link *link)
 {
     const struct conn_vouched *v = conn_vouched(link->conn);
 
-    return v && v->works;
+    return (v && v->works) || worker_is_process(link);
 }
 
 /* May the worker send this message?  Not ERGON_OK, and a text: it may not. */

@@ -86,6 +86,7 @@ struct worker_executor_spec {
     struct span name, host; /* at most WORKER_NAME_MAX bytes; for people; empty: none */
     struct worker_executor *beside; /* another registration of the same peer, or NULL */
     bool context;                   /* the port's: it asked for the context of each task */
+    bool is_process;                /* it is a process of a module */
     /* Of this loop: on whose account its results come in.  A reference is taken.  NULL: nobody's.
      */
     struct tally *tally;
@@ -122,6 +123,10 @@ uint32_t worker_executor_schema(const struct worker_executor *r, struct span met
 /* The stream has the first byte of the request of this task, or all of it. */
 void worker_executor_begun(struct worker_executor *r, struct task *t);
 
+/* Its process has ended before the handler of this task began, or its attempt may run once more: it
+ * goes to another worker, though the stream had its request. */
+void worker_executor_not_begun(struct task *t);
+
 /* The worker has answered: the result, or the failure (task_fail()), is in the task, which is the
  * worker loop's from here on. */
 void worker_executor_answer(struct worker_executor *r, struct task *t);
@@ -150,8 +155,8 @@ struct worker_executor_info {
 };
 void worker_executor_info(const struct worker_executor *r, struct worker_executor_info *out);
 /* The tasks that it has, the newest first: the first, and the one behind `t`; NULL: no more. */
-const struct task *worker_executor_tasks(const struct worker_executor *r);
-const struct task *worker_executor_task_after(const struct task *t);
+struct task *worker_executor_tasks(const struct worker_executor *r);
+struct task *worker_executor_task_after(const struct task *t);
 ao_time
 worker_executor_task_since(const struct task *t); /* when it was sent, of the loop's clock */
 ao_time

@@ -115,7 +115,7 @@ static void set_offered(struct manager *m, struct worker_pool *s,
     const struct tasks_shared *shared = m->shared;
     if (s->local) /* its handler is always there */
         return;
-    if (method_of_workers(s->method) && !method_actor(s->method))
+    if (method_of_workers(s->method) && !method_actor(s->method) && !s->method->of_processes)
         atomic_store_explicit(&s->method->refuses, last ? ERGON_E_NO_WORKER : ERGON_OK,
                               memory_order_relaxed);
     if (last)

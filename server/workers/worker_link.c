@@ -8,7 +8,7 @@
 #include "server/net/auth/principal.h"
 #include "server/net/connection/oversight.h"
 #include "server/net/holdings.h"
-#include "server/workers/workers.h"
+#include "server/workers/worker_process.h"
 
 const char *worker_id_text(uint32_t number, char buf[WORKER_ID_SIZE])
 {
@@ -173,6 +173,7 @@ struct worker_link *worker_link_of(struct rpc_loop *loop, struct connection *c)
     hash_table_init(&link->offers);
     requests_init(&link->requests, activator_random(loop->activator));
     link->rights = conn_rights(c);
+    worker_process_open(link);
     link->charged = sizeof *link;
     conn_hold(c, sizeof *link);
     return link;
@@ -198,6 +199,7 @@ static void link_free(struct worker_link *link)
         ao_deactivate(&link->late);
         ao_fini(&link->late);
     }
+    worker_process_close(link);
     requests_fini(&link->requests);
     hash_table_fini(&link->offers);
     conn_set_service(link->conn, NULL);
@@ -308,6 +310,8 @@ void worker_gone(struct connection *c, const char *why)
     for (struct worker *w = link->first; w; w = w->next)
         if (w->executor)
             log_lost(w, link->why ? link->why : why);
+    if (worker_is_process(link))
+        worker_process_ended(link);
     struct worker *known = link->first;
     while (known && !known->executor)
         known = known->next;

@@ -207,6 +207,11 @@ void worker_executor_begun(struct worker_executor *r, struct task *t)
     TRACEPOINT4(start, t->number, t->method->name.at, t->method->name.len, r->base.index);
 }
 
+void worker_executor_not_begun(struct task *t)
+{
+    t->out.begun = false;
+}
+
 static void book(struct worker_executor *r, struct task *t)
 {
     struct offer_figures *f = figures_of(t);
@@ -383,6 +388,7 @@ worker_executor_register(struct worker_loop *d, const struct worker_executor_spe
     r->slots = spec->slots;
     r->share = spec->share;
     r->context = spec->context;
+    r->is_process = spec->is_process;
     r->tally = spec->tally ? tally_ref(spec->tally) : NULL;
     take_name(r->version, spec->version);
     take_name(r->name, spec->name);
@@ -555,12 +561,12 @@ void worker_executor_info(const struct worker_executor *r, struct worker_executo
                                          .service_ns = counter_read(&r->base.service_ns)};
 }
 
-const struct task *worker_executor_tasks(const struct worker_executor *r)
+struct task *worker_executor_tasks(const struct worker_executor *r)
 {
     return LIST_FIRST(&r->has);
 }
 
-const struct task *worker_executor_task_after(const struct task *t)
+struct task *worker_executor_task_after(const struct task *t)
 {
     return LIST_NEXT(t, out.beside);
 }

@@ -41,10 +41,13 @@ static void give_to(struct manager *m, struct pool *p, struct executor *e, struc
 /* --- Workers alone --- */
 
 /* The workers that offered the method have left, or are quiet.  Calls that were on their way here
- * meanwhile, and those that waited for room, are answered so.  Jobs wait in their own queue. */
+ * meanwhile, and those that waited for room, are answered so.  Jobs wait in their own queue.
+ * Processes of modules come back by themselves, and what is for them waits. */
 static void answer_no_worker(struct manager *m, struct pool *p, int *budget)
 {
     struct task *t;
+    if (p->workers->method->of_processes)
+        return;
     for (; *budget > 0 && (t = task_queue_pop(&p->queue)); --*budget) {
         task_fail(t, ERGON_E_NO_WORKER, NULL, span_text(error_meaning(ERGON_E_NO_WORKER)));
         manager_drop(m, t);
@@ -106,13 +109,19 @@ static bool waits(struct manager *m, struct pool *x, struct pool *p, bool full)
     return worker_groups_there(p) && (full || (p->source_has_work && worker_groups_room(p) == 0));
 }
 
+/* Calls that wait for processes that are to come back need no second look; others are answered. */
+static bool has_calls(const struct pool *p)
+{
+    return p->queue.length > 0 && (worker_groups_there(p) || !p->workers->method->of_processes);
+}
+
 /* A pool that is full, or without workers, is not ready until a worker has room for it. */
 static void looked(struct manager *m, struct pool *p)
 {
     assert(!p->cut && !p->second_look);
     if (p->short_of_room)
         worker_groups_wait(p, false);
-    else if (p->queue.length > 0 || (p->source_has_work && worker_groups_there(p)))
+    else if (has_calls(p) || (p->source_has_work && worker_groups_there(p)))
         pool_mark_ready(p);
     worker_groups_call(m, p);
 }

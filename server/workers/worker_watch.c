@@ -1,7 +1,7 @@
 /* What is watched over time of a connection with workers. */
 #include "proto/encoder.h"
 #include "server/net/connection/oversight.h"
-#include "server/workers/workers.h"
+#include "server/workers/worker_process.h"
 
 /* --- Is the peer still there?  Its registration says for how long it may be silent. --- */
 
@@ -90,14 +90,15 @@ void worker_lease_begin(struct worker_link *link)
 /* --- Does a worker still run tasks that nobody wants any more? --- */
 
 /* `workers.give_up` says for how long it may: then its connection is closed, since a handler that
- * does not end keeps its slot. */
+ * does not end keeps its slot.  A process of a module says so itself (`stuck`), and is ended. */
 
 /* Of that time: the worker's tasks are looked through no more often, however many are late one
  * after the other. */
 enum { LOOKS = 16 };
 
-/* Since when nobody wants the task that has been unwanted for longest; AO_NEVER: all are wanted. */
-static ao_time first_unwanted(const struct worker_link *link)
+/* Since when nobody wants the task that has been unwanted for longest, and which that is; AO_NEVER:
+ * all are wanted. */
+static ao_time first_unwanted(const struct worker_link *link, const struct task **which)
 {
     ao_time first = AO_NEVER;
 
@@ -105,19 +106,31 @@ static ao_time first_unwanted(const struct worker_link *link)
         for (const struct task *t = w->executor ? worker_executor_tasks(w->executor) : NULL; t;
              t = worker_executor_task_after(t)) {
             ao_time since = worker_executor_task_unwanted(t);
-            if (since < first)
+            if (since < first) {
                 first = since;
+                *which = t;
+            }
         }
     return first;
+}
+
+static ao_time give_up(const struct worker_link *link)
+{
+    return worker_is_process(link) ? link->process.stuck : link->loop->shared->give_up;
 }
 
 static enum ao_verdict look_for_late(struct ao *self)
 {
     struct worker_link *link = ao_of(self, struct worker_link, late);
-    ao_time now = ao_now(self), limit = link->loop->shared->give_up, first = first_unwanted(link);
+    const struct task *late = NULL;
+    ao_time now = ao_now(self), limit = give_up(link), first = first_unwanted(link, &late);
 
     if (first == AO_NEVER || link->why)
         return AO_DONE;
+    if (now - first >= limit && worker_is_process(link)) {
+        worker_process_end(link, late);
+        return AO_DONE;
+    }
     if (now - first >= limit) {
         worker_close(link, "it kept running an abandoned task for longer than workers.give_up");
         return AO_DONE;
@@ -132,7 +145,7 @@ static const struct ao_class late_class = {.name = "worker late", .step = look_f
 /* One that sleeps looks at this task when it wakes, which is before the task's time is over. */
 void worker_late_begin(struct worker_link *link)
 {
-    if (link->loop->shared->give_up == 0)
+    if (give_up(link) == 0)
         return;
     if (!link->watched)
         ao_init(&link->late, &late_class, link->loop->activator);

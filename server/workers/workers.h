@@ -69,10 +69,12 @@ struct worker_link {
     struct hash_table offers; /* of all its registrations, each name once */
     uint64_t seed[2];         /* of their hashes, secret */
     struct requests requests;
-    uint64_t rights;  /* conn_rights() for which it may offer what it does */
-    uint64_t charged; /* bytes of `requests` that the connection is charged for */
-    uint64_t strange; /* answers that nobody waited for */
-    const char *why;  /* it is to be closed, constant; NULL: it is not, by us */
+    uint64_t rights;            /* conn_rights() for which it may offer what it does */
+    uint64_t charged;           /* bytes of `requests` that the connection is charged for */
+    uint64_t strange;           /* answers that nobody waited for */
+    const char *why;            /* it is to be closed, constant; NULL: it is not, by us */
+    int32_t number;             /* of the process of a module that it is; -1: it is none */
+    struct rpc_process process; /* no board: it is none, or had ended when the link was made */
 
     struct ao lease; /* looks whether anything came; sleeps while no registration has one */
     ao_time heard;   /* when the last byte came, as far as it has looked */

@@ -73,7 +73,7 @@ RULES = {
     "server/rpc": (["server/rpc/*", "server/cluster/*", "server/workers/*", "server/tracing/tracer.h", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     # Passes requests of clients on to another node, and takes those of other nodes' clients.
-    "server/front": (["server/front/*", "server/tasks/actor_offer.h", "server/jobs/jobs.h", "server/jobs/core/ids.h", "server/tasks/job_source.h", "server/tasks/registry.h", "server/tasks/turn.h", "server/cluster/view.h", "server/cluster/engine.h", "server/access/rights.h", "server/rpc/*", "server/net/*", "server/runtime/*", "proto/*", "ergon/*"], []),
+    "server/front": (["server/front/*", "server/tasks/actor_offer.h", "server/tasks/call_board.h", "server/jobs/jobs.h", "server/jobs/core/ids.h", "server/tasks/job_source.h", "server/tasks/registry.h", "server/tasks/turn.h", "server/cluster/view.h", "server/cluster/engine.h", "server/access/rights.h", "server/rpc/*", "server/net/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/metrics": (["server/metrics/*", "server/cluster/*", "server/rpc/rpc.h", "server/accounts/account.h", "server/net/net.h", "server/jobs/jobs.h",
                         "server/tasks/tasks.h", "server/tasks/method_ranks.h", "server/tracing/tracer.h", "server/runtime/activator.h", "proto/errors.h", "ergon/*"], []),
     # The server is asked by libergon; what is read of its insides are health and metrics.
@@ -83,6 +83,8 @@ RULES = {
     "server/intake": (["server/intake/*", "server/admin/gateway.h", "server/cluster/view.h", "server/store/inbox_source.h", "server/store/driver.h",
                       "server/net/net.h", "server/runtime/thread.h", "proto/*", "ergon/*"],
                      ["event2/", "jansson.h"]),
+    "server/processes": (["server/processes/*", "server/config/*", "server/rpc/rpc.h", "server/net/net.h", "server/tasks/call_board.h",
+                         "server/tasks/registry.h", "server/runtime/thread.h", "proto/*", "ergon/*"], []),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),
     "client/bench": (["client/bench/*", "client/lib/*", "proto/*", "ergon/*"], ["jansson.h"]),
@@ -112,7 +114,7 @@ ALSO = {
 # A room has two sides: these files read requests and answers on the loops, or are operations of the jobs, and may include what
 # the folder named here may.
 REQUESTS = {f"server/workers/{name}": "server/rpc" for name in (
-    "methods.c", "workers.h", "worker_answer.c", "worker_events.h", "worker_link.c", "worker_list.[ch]", "worker_port.c", "worker_types.c", "worker_watch.c")}
+    "methods.c", "workers.h", "worker_answer.c", "worker_events.h", "worker_link.c", "worker_list.[ch]", "worker_port.c", "worker_process.[ch]", "worker_types.c", "worker_watch.c")}
 REQUESTS |= {f"server/jobs/{name}": "server/jobs" for name in ("*/operations.[ch]", "actors/listing.c", "actors/views.c", "actors/*_operations.[ch]", "feed/feed_readers.[ch]")}
 OUTSIDE = ("include/", "examples/", "server/modules/")  # compiled by strangers, or as theirs: base/ is not for them
 PRIVATE = {"server/net/stream/tls_private.h": "server/net/stream/tls*.c"}  # so that no OpenSSL gets out through it

@@ -108,7 +108,7 @@ void accept_adopted(struct listener *l, int fd, const struct net_origin *from)
 {
     if (l->acceptor->draining || !slot_requests_may_begin(l->acceptor))
         close(fd); /* it cannot wait in a listen queue until there is room */
-    else if (l->rules.auth == LISTENER_AUTH_DATABASE)
+    else if (listener_is_inside(l->rules.auth))
         accept_user(l, fd, from->uid, from->certificate);
     else if (from->is_user)
         take_user(l, fd, from->uid);

@@ -59,7 +59,7 @@ static bool open_users(struct listener *l)
     struct acceptor *a = l->acceptor;
 
     l->names = l->url.scheme == URL_UNIX && l->rules.auth != LISTENER_AUTH_TOKEN &&
-               l->rules.auth != LISTENER_AUTH_NODE && l->rules.auth != LISTENER_AUTH_DATABASE;
+               l->rules.auth != LISTENER_AUTH_NODE && !listener_is_inside(l->rules.auth);
     if (l->names && a->users == NULL)
         a->users = users_open(&a->returns, users_ask_system, a->penalties.seed, NAMES_PATIENCE);
     return !l->names || a->users != NULL;
@@ -101,7 +101,7 @@ static int open_inside(struct listener *l, const struct url *way, const struct l
     const char *wrong = NULL;
 
     l->url = *way;
-    if (o->auth != LISTENER_AUTH_DATABASE)
+    if (!listener_is_inside(o->auth))
         url_text(&l->url, l->text, sizeof l->text);
     if (l->acceptor->listener_count == LISTENERS_MAX)
         wrong = "there are too many listeners";

@@ -17,11 +17,10 @@ struct principal {
     char name[];                 /* with its mechanism */
 };
 
-static const char *const mechanisms[] = {[PRINCIPAL_TOKEN] = "token:",
-                                         [PRINCIPAL_CERT] = "cert:",
-                                         [PRINCIPAL_UNIX] = "unix:",
-                                         [PRINCIPAL_ADDRESS] = "address:",
-                                         [PRINCIPAL_DATABASE] = "database:"};
+static const char *const mechanisms[] = {
+    [PRINCIPAL_TOKEN] = "token:",       [PRINCIPAL_CERT] = "cert:",
+    [PRINCIPAL_UNIX] = "unix:",         [PRINCIPAL_ADDRESS] = "address:",
+    [PRINCIPAL_DATABASE] = "database:", [PRINCIPAL_MODULE] = "module:"};
 enum { MECHANISMS = sizeof mechanisms / sizeof mechanisms[0] };
 
 bool principal_is_full_name(const char *text)

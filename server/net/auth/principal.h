@@ -13,11 +13,12 @@ struct principal;
 /* The mechanism that authenticated a principal.  It is part of the name, so that a token `alice`, a
  * certificate `alice` and a user `alice` are three principals. */
 enum principal_mechanism {
-    PRINCIPAL_TOKEN,   /* "token:alice": as the token file names it */
-    PRINCIPAL_CERT,    /* "cert:alice.example": a subjectAltName */
-    PRINCIPAL_UNIX,    /* "unix:alice": the user at the other end of the socket */
-    PRINCIPAL_ADDRESS, /* "address:192.0.2.7", "address:2001:db8::/64": it was not asked */
-    PRINCIPAL_DATABASE /* "database:shop": a role of the store's database */
+    PRINCIPAL_TOKEN,    /* "token:alice": as the token file names it */
+    PRINCIPAL_CERT,     /* "cert:alice.example": a subjectAltName */
+    PRINCIPAL_UNIX,     /* "unix:alice": the user at the other end of the socket */
+    PRINCIPAL_ADDRESS,  /* "address:192.0.2.7", "address:2001:db8::/64": it was not asked */
+    PRINCIPAL_DATABASE, /* "database:shop": a role of the store's database */
+    PRINCIPAL_MODULE    /* "module:thumbs/2": a process of a module */
 };
 
 enum { PRINCIPAL_NAME_MAX = 4096 /* bytes of a name without its mechanism; longer ones are cut */ };

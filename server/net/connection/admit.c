@@ -144,6 +144,11 @@ static bool is_own(const struct connection *c)
     return c->slot->rules->auth == LISTENER_AUTH_PEER && peer_key_is_own(c->slot->key);
 }
 
+static bool is_process(const struct connection *c)
+{
+    return c->slot->rules->auth == LISTENER_AUTH_MODULE;
+}
+
 /* NULL without memory. */
 static const struct principal *make_anew(const struct connection *c, enum principal_mechanism how,
                                          const char *name)
@@ -153,7 +158,7 @@ static const struct principal *make_anew(const struct connection *c, enum princi
     struct principal_options options = {.how = how,
                                         .name = name,
                                         .methods = methods == NULL ? "*" : methods,
-                                        .offers = methods == NULL && is_own(c),
+                                        .offers = methods == NULL && (is_own(c) || is_process(c)),
                                         .everything = nobody_says(c),
                                         .roles =
                                             c->slot->rules->without_roles ? NULL : c->loop->roles};
@@ -253,6 +258,13 @@ bool conn_is_of_database(const struct connection *c)
     return c->slot->rules->auth == LISTENER_AUTH_DATABASE;
 }
 
+int32_t conn_module_process(const struct connection *c)
+{
+    const char *number = is_process(c) ? strrchr(conn_slot_user(c->slot), '/') : NULL;
+
+    return number ? (int32_t)strtol(number + 1, NULL, 10) : -1;
+}
+
 /* Its first message names the client that the node speaks for. */
 static bool admit_node(const struct connection *c)
 {
@@ -275,6 +287,8 @@ bool admit_peer(struct connection *c)
         return admit_by_certificate(c);
     case LISTENER_AUTH_DATABASE:
         return become(c, PRINCIPAL_DATABASE, conn_slot_user(c->slot));
+    case LISTENER_AUTH_MODULE:
+        return become(c, PRINCIPAL_MODULE, conn_slot_user(c->slot));
     case LISTENER_AUTH_PEER:
         return admit_by_socket(c);
     case LISTENER_AUTH_NONE:

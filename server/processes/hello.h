@@ -1,0 +1,34 @@
+/* The first words of a process of a module, by a pipe to its server: the methods that it brings, or
+ * why it brings none.  Then the pipe is closed.
+ *
+ * Thread: any; nothing is shared. */
+#ifndef ERGON_PROCESSES_HELLO_H
+#define ERGON_PROCESSES_HELLO_H
+
+#include "server/tasks/registry.h"
+
+enum { HELLO_MAX = 128 << 10 /* bytes */ };
+
+struct hello {
+    char *text; /* malloc'ed; with a terminator */
+    size_t len;
+    bool whole; /* the pipe was closed */
+};
+
+/* The process: its methods are those of the registry that it offers (method_attempts_here()).  It
+ * blocks while the pipe is full.  False: the server does not read. */
+bool hello_say(int fd, const char *module, const struct registry *registry);
+bool hello_refuse(int fd, const char *why);
+
+/* The server: reads what is there, without waiting where the pipe does not.  False: there is more
+ * than a process may say, or no memory. */
+bool hello_read(struct hello *h, int fd);
+void hello_free(struct hello *h);
+
+/* Of a whole one: why the process cannot run, for people; NULL: it runs. */
+const char *hello_refusal(const struct hello *h);
+/* Likewise, of one that runs: the name of its module, then its methods, one after the other (`at`
+ * begins as 0); empty: there are no more. */
+struct span hello_next(const struct hello *h, size_t *at);
+
+#endif

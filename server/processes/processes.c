@@ -1,0 +1,467 @@
+#include "server/processes/processes.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/processes/hello.h"
+#include "server/processes/spawn.h"
+#include "server/runtime/thread.h"
+#include "server/tasks/call_board.h"
+
+enum { NAME_SIZE = 48, TEXT_SIZE = 300, MODULES_MAX = 64 };
+#define LOAD_TIME   AO_S(30)
+#define PAUSE_FIRST AO_MS(100) /* after a process that did not come to run; then twice as long */
+#define PAUSE_MOST  AO_S(10)
+
+struct module {
+    struct module_spec spec;
+    char name[NAME_SIZE]; /* of its file */
+};
+
+static const struct spawned nothing = {.pidfd = -1, .socket = -1, .hello = -1};
+
+enum process_state { PROCESS_WAITING, PROCESS_STARTING, PROCESS_RUNNING };
+
+struct process {
+    const struct module *module;
+    struct spawned spawned; /* but WAITING; the board's reference is in it */
+    struct hello hello;     /* STARTING */
+    uint32_t number;        /* of this one, among all that were ever started */
+    enum process_state state;
+    ao_time until; /* WAITING: when it is started; STARTING: when it is given up */
+    ao_time pause; /* of the next failure */
+};
+
+struct processes {
+    const struct config *config;
+    struct acceptor *acceptor;
+    uint32_t listener;
+    int wake; /* eventfd: the thread is to end */
+    pthread_t thread;
+    bool running;
+    /* Holds `number`, `state` and `spawned` of all while others than its thread look for one. */
+    pthread_mutex_t lock;
+    uint32_t started; /* processes, ever */
+    struct module *modules;
+    uint32_t module_count, count;
+    struct process at[];
+};
+
+/* --- Starting --- */
+
+static void set_state(struct processes *p, struct process *one, enum process_state state)
+{
+    pthread_mutex_lock(&p->lock);
+    one->state = state;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static bool start(struct processes *p, struct process *one, char *error, size_t size)
+{
+    struct spawned spawned;
+    char name[NAME_SIZE + 12];
+
+    snprintf(name, sizeof name, "%s/%u", one->module->name, p->started + 1);
+    if (!spawn_module(p->config, &one->module->spec, name, &spawned, error, size))
+        return false;
+    pthread_mutex_lock(&p->lock);
+    one->number = ++p->started;
+    one->spawned = spawned;
+    one->state = PROCESS_STARTING;
+    pthread_mutex_unlock(&p->lock);
+    one->until = clock_monotonic() + LOAD_TIME;
+    return true;
+}
+
+static void close_hello(struct process *one)
+{
+    if (one->spawned.hello >= 0)
+        close(one->spawned.hello);
+    one->spawned.hello = -1;
+    hello_free(&one->hello);
+}
+
+/* It is a connection from now on. */
+static bool connect_it(struct processes *p, struct process *one)
+{
+    struct net_origin from = {.is_user = true, .uid = getuid()};
+    int fd = one->spawned.socket;
+
+    snprintf(from.certificate, sizeof from.certificate, "%s/%u", one->module->name, one->number);
+    one->spawned.socket = -1;
+    return net_adopt(p->acceptor, p->listener, fd, &from) == 0;
+}
+
+/* --- Its end --- */
+
+static void end_text(const siginfo_t *info, char *text, size_t size)
+{
+    if (info->si_code == CLD_EXITED)
+        snprintf(text, size, "it exited with status %d", info->si_status);
+    else
+        snprintf(text, size, "signal %d (SIG%s)", info->si_status,
+                 sigabbrev_np(info->si_status) ? sigabbrev_np(info->si_status) : "?");
+}
+
+/* Waits for the end of one that has ended, or was killed. */
+static void reap(struct processes *p, struct process *one, char *why, size_t size)
+{
+    siginfo_t info = {.si_code = 0};
+
+    while (waitid(P_PIDFD, (id_t)one->spawned.pidfd, &info, WEXITED) != 0 && errno == EINTR)
+        ;
+    end_text(&info, why, size);
+    close_hello(one);
+    if (one->spawned.socket >= 0)
+        close(one->spawned.socket);
+    pthread_mutex_lock(&p->lock);
+    one->state = PROCESS_WAITING;
+    close(one->spawned.pidfd);
+    call_board_unref(one->spawned.board);
+    one->spawned = nothing;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void kill_it(const struct process *one)
+{
+    pidfd_send_signal(one->spawned.pidfd, SIGKILL, NULL, 0);
+}
+
+static void pause_it(struct process *one)
+{
+    one->until = clock_monotonic() + one->pause;
+    one->pause = 2 * one->pause < PAUSE_MOST ? 2 * one->pause : PAUSE_MOST;
+}
+
+static void failed_to_start(struct process *one, const char *why)
+{
+    pause_it(one);
+    log_warn("process of a module does not start", LOG_STR("module", one->module->name),
+             LOG_STR("reason", why), LOG_NS("again", one->until - clock_monotonic()));
+}
+
+static void ended(struct processes *p, struct process *one)
+{
+    char why[TEXT_SIZE], text[TEXT_SIZE];
+    bool ran = one->state == PROCESS_RUNNING;
+    uint32_t number = one->number;
+    int pid = one->spawned.pid;
+
+    snprintf(text, sizeof text, "%s", call_board_why(one->spawned.board));
+    reap(p, one, why, sizeof why);
+    if (!ran) {
+        failed_to_start(one, why);
+        return;
+    }
+    one->until = 0; /* at once: each of these ends has cost somebody an attempt */
+    log_warn("process of a module ended", LOG_STR("module", one->module->name),
+             LOG_UINT("process", number), LOG_INT("pid", pid), LOG_STR("reason", why),
+             LOG_STR("handler", *text ? text : NULL));
+}
+
+/* --- The thread --- */
+
+static void began(struct processes *p, struct process *one)
+{
+    const char *why = hello_refusal(&one->hello);
+
+    if (!why && connect_it(p, one)) {
+        close_hello(one);
+        one->pause = PAUSE_FIRST;
+        set_state(p, one, PROCESS_RUNNING);
+        return;
+    }
+    log_warn("process of a module refuses to run", LOG_STR("module", one->module->name),
+             LOG_STR("reason", why ? why : "out of memory"));
+    kill_it(one);
+}
+
+static void look_at(struct processes *p, struct process *one, const struct pollfd *end,
+                    const struct pollfd *hello)
+{
+    char error[TEXT_SIZE];
+
+    if (one->state == PROCESS_STARTING && hello->revents != 0 &&
+        (!hello_read(&one->hello, one->spawned.hello) || one->hello.whole))
+        began(p, one);
+    if (one->state != PROCESS_WAITING && end->revents != 0)
+        ended(p, one);
+    if (one->state == PROCESS_STARTING && clock_monotonic() >= one->until) {
+        log_warn("process of a module does not load it in time",
+                 LOG_STR("module", one->module->name));
+        one->until = AO_NEVER;
+        kill_it(one);
+    }
+    if (one->state == PROCESS_WAITING && clock_monotonic() >= one->until &&
+        !start(p, one, error, sizeof error))
+        failed_to_start(one, error);
+}
+
+static int poll_time(const struct processes *p)
+{
+    ao_time now = clock_monotonic(), next = AO_NEVER;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->at[i].state != PROCESS_RUNNING && p->at[i].until < next)
+            next = p->at[i].until;
+    if (next == AO_NEVER)
+        return -1;
+    return next <= now ? 0 : (int)((next - now) / AO_MS(1)) + 1;
+}
+
+static void *run(void *arg)
+{
+    struct processes *p = arg;
+    struct pollfd fds[1 + 2 * MODULES_MAX * MODULE_PROCESSES_MAX];
+
+    thread_settle("processes", -1, 0);
+    for (uint32_t i = 0; i < p->count; i++) /* those that were started before */
+        if (p->at[i].state == PROCESS_STARTING && p->at[i].hello.whole)
+            began(p, &p->at[i]);
+    for (;;) {
+        fds[0] = (struct pollfd){.fd = p->wake, .events = POLLIN};
+        for (uint32_t i = 0; i < p->count; i++) {
+            const struct spawned *s = &p->at[i].spawned;
+            fds[1 + 2 * i] = (struct pollfd){.fd = s->pidfd, .events = POLLIN};
+            fds[2 + 2 * i] = (struct pollfd){.fd = s->hello, .events = POLLIN};
+        }
+        if (poll(fds, 1 + 2 * p->count, poll_time(p)) < 0)
+            continue;
+        if (fds[0].revents != 0)
+            return NULL;
+        for (uint32_t i = 0; i < p->count; i++)
+            look_at(p, &p->at[i], &fds[1 + 2 * i], &fds[2 + 2 * i]);
+    }
+}
+
+/* --- The port --- */
+
+/* With the lock.  NULL: that one has ended. */
+static struct process *find(struct processes *p, uint32_t number)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->at[i].state != PROCESS_WAITING && p->at[i].number == number)
+            return &p->at[i];
+    return NULL;
+}
+
+static bool hold(void *arg, uint32_t number, struct rpc_process *out)
+{
+    struct processes *p = arg;
+
+    pthread_mutex_lock(&p->lock);
+    const struct process *one = find(p, number);
+    if (one) {
+        call_board_ref(one->spawned.board);
+        *out = (struct rpc_process){one->spawned.board, one->module->spec.stuck};
+    }
+    pthread_mutex_unlock(&p->lock);
+    return one != NULL;
+}
+
+static void end_it(void *arg, uint32_t number)
+{
+    struct processes *p = arg;
+
+    pthread_mutex_lock(&p->lock);
+    const struct process *one = find(p, number);
+    if (one)
+        kill_it(one);
+    pthread_mutex_unlock(&p->lock);
+}
+
+struct rpc_processes processes_port(struct processes *p)
+{
+    return (struct rpc_processes){.arg = p, .hold = hold, .end = end_it};
+}
+
+/* --- Set-up --- */
+
+bool processes_configured(const struct config *c)
+{
+    for (size_t i = 0; i < c->modules.count; i++)
+        if (strpbrk(c->modules.at[i], ",;"))
+            return true;
+    return false;
+}
+
+static void name_module(struct module *m)
+{
+    const char *slash = strrchr(m->spec.path, '/'), *file = slash ? slash + 1 : m->spec.path;
+    const char *dot = strrchr(file, '.');
+
+    snprintf(m->name, sizeof m->name, "%.*s", (int)(dot ? dot - file : (ptrdiff_t)strlen(file)),
+             file);
+}
+
+/* Reads the modules; how many processes they want. */
+static bool read_modules(const struct config *c, struct module *modules, uint32_t *count,
+                         uint32_t *all, char *error, size_t size)
+{
+    for (size_t i = 0; i < c->modules.count; i++) {
+        struct module *m = &modules[*count];
+        if (!module_spec_read(c->modules.at[i], &m->spec, error, size))
+            return false;
+        if (!m->spec.is_process)
+            continue;
+        if (*count == MODULES_MAX) {
+            snprintf(error, size, "at most %d modules run in processes", MODULES_MAX);
+            return false;
+        }
+        name_module(m);
+        *all += m->spec.processes;
+        ++*count;
+    }
+    return true;
+}
+
+/* Blocks until the process has said what it brings. */
+static bool await_hello(struct process *one, char *error, size_t size)
+{
+    struct pollfd fd = {.fd = one->spawned.hello, .events = POLLIN};
+    const char *why = "it does not load the module within 30 s";
+
+    while (!one->hello.whole && clock_monotonic() < one->until) {
+        int left = (int)((one->until - clock_monotonic()) / AO_MS(1)) + 1;
+        if (poll(&fd, 1, left) > 0 && !hello_read(&one->hello, one->spawned.hello))
+            break;
+    }
+    if (one->hello.whole)
+        why = hello_refusal(&one->hello);
+    if (why)
+        snprintf(error, size, "a process of the module %s: %s", one->module->spec.path, why);
+    return !why;
+}
+
+static bool take_method(struct registry *registry, struct span name, const char *module,
+                        char *error, size_t size)
+{
+    struct method *m;
+    bool is_there = registry_find(registry, name) != NULL;
+    enum ergon_error wrong = is_there ? ERGON_OK : registry_intern(registry, name, &m);
+
+    if (!is_there && wrong == ERGON_OK) {
+        m->of_processes = true;
+        m->module = module;
+        atomic_store_explicit(&m->refuses, ERGON_OK, memory_order_relaxed);
+        return true;
+    }
+    snprintf(error, size, "module %s: the method \"%.*s\" %s", module, (int)name.len,
+             (const char *)name.at,
+             is_there                      ? "is registered already, by another or the server"
+             : wrong == ERGON_E_BAD_PARAMS ? "has no name that a method may have"
+                                           : "cannot be registered: out of memory");
+    return false;
+}
+
+/* The first process of a module is asked what that brings. */
+static bool begin_module(struct processes *p, struct process *one, struct registry *registry,
+                         char *error, size_t size)
+{
+    size_t at = 0;
+
+    if (!start(p, one, error, size) || !await_hello(one, error, size))
+        return false;
+    hello_next(&one->hello, &at); /* its name for itself */
+    for (struct span name; (name = hello_next(&one->hello, &at)).len > 0;)
+        if (!take_method(registry, name, one->module->name, error, size))
+            return false;
+    return true;
+}
+
+static void lay_out(struct processes *p)
+{
+    for (uint32_t m = 0; m < p->module_count; m++)
+        for (uint32_t i = 0; i < p->modules[m].spec.processes; i++)
+            p->at[p->count++] = (struct process){
+                .module = &p->modules[m], .spawned = nothing, .pause = PAUSE_FIRST};
+}
+
+struct processes *processes_new(const struct config *c, struct registry *registry, char *error,
+                                size_t size)
+{
+    uint32_t modules = 0, all = 0;
+    struct module *list = calloc(MODULES_MAX + 1, sizeof *list);
+    struct processes *p = NULL;
+
+    snprintf(error, size, "out of memory");
+    if (list && read_modules(c, list, &modules, &all, error, size))
+        p = calloc(1, sizeof *p + all * sizeof p->at[0]);
+    if (!p) {
+        free(list);
+        return NULL;
+    }
+    *p = (struct processes){.config = c, .modules = list, .module_count = modules, .wake = -1};
+    pthread_mutex_init(&p->lock, NULL);
+    p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    lay_out(p);
+    bool good = p->wake >= 0;
+    for (uint32_t i = 0; good && i < p->count; i++)
+        if (i == 0 || p->at[i].module != p->at[i - 1].module)
+            good = begin_module(p, &p->at[i], registry, error, size);
+    if (good)
+        return p;
+    processes_free(p);
+    return NULL;
+}
+
+int processes_listen(struct processes *p, struct acceptor *acceptor, char *error, size_t size)
+{
+    static const struct url here = {.scheme = URL_UNIX, .path = "/processes"};
+    const struct listener_options options = {
+        .auth = LISTENER_AUTH_MODULE, .idle_timeout = AO_NEVER, .without_roles = true};
+    int index = acceptor_listen_inside(acceptor, &here, &options, error, size);
+
+    p->acceptor = acceptor;
+    p->listener = (uint32_t)index;
+    return index < 0 ? -1 : 0;
+}
+
+int processes_start(struct processes *p)
+{
+    int error = thread_start_undisturbed(&p->thread, run, p);
+
+    p->running = error == 0;
+    return error;
+}
+
+void processes_stop(struct processes *p)
+{
+    char why[TEXT_SIZE];
+
+    if (!p)
+        return;
+    if (p->running) {
+        eventfd_write(p->wake, 1);
+        pthread_join(p->thread, NULL);
+    }
+    p->running = false;
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->at[i].state != PROCESS_WAITING) {
+            kill_it(&p->at[i]);
+            reap(p, &p->at[i], why, sizeof why);
+        }
+}
+
+void processes_free(struct processes *p)
+{
+    if (!p)
+        return;
+    processes_stop(p);
+    if (p->wake >= 0)
+        close(p->wake);
+    pthread_mutex_destroy(&p->lock);
+    free(p->modules);
+    free(p);
+}

@@ -1,0 +1,77 @@
+#include "server/workers/worker_process.h"
+
+#include <stdio.h>
+
+#include "server/tasks/attempt.h"
+#include "server/tasks/call_board.h"
+#include "server/tasks/task_result.h"
+
+static const struct rpc_processes *port(const struct worker_link *link)
+{
+    return &link->loop->shared->processes;
+}
+
+void worker_process_open(struct worker_link *link)
+{
+    link->number = conn_module_process(link->conn);
+    if (link->number >= 0)
+        port(link)->hold(port(link)->arg, (uint32_t)link->number, &link->process);
+}
+
+void worker_process_close(struct worker_link *link)
+{
+    call_board_unref(link->process.board);
+    link->process.board = NULL;
+}
+
+static void fail(struct worker_executor *r, struct task *t, const char *why)
+{
+    char text[CALL_BOARD_WHY_MAX + 64];
+
+    snprintf(text, sizeof text, "the handler ended its process: %s",
+             *why ? why : "it exited, or was killed");
+    task_fail(t, ERGON_E_FAILED, "CRASHED", span_text(text));
+    worker_executor_answer(r, t);
+}
+
+/* Nobody has promised that a plain call runs twice.  Where it is not known which one ended the
+ * process, attempts count, so that the guilty one does not begin for ever. */
+static void settle(struct worker_executor *r, struct task *t, const struct call_board *b)
+{
+    /* One that had ended before it could register has begun nothing. */
+    switch (b ? call_board_fate(b, t->out.request) : CALL_WAITED) {
+    case CALL_GUILTY:
+        fail(r, t, call_board_why(b));
+        break;
+    case CALL_WAITED:
+        worker_executor_not_begun(t);
+        break;
+    case CALL_RAN:
+        if (task_is(t, TASK_ATTEMPT))
+            worker_executor_not_begun(t);
+        break;
+    case CALL_LOST:
+        break;
+    }
+}
+
+void worker_process_ended(struct worker_link *link)
+{
+    const struct call_board *b = link->process.board;
+
+    for (struct worker *w = link->first; w; w = w->next) {
+        struct task *next;
+        struct task *t = w->executor ? worker_executor_tasks(w->executor) : NULL;
+        for (; t; t = next) {
+            next = worker_executor_task_after(t); /* before it goes home */
+            settle(w->executor, t, b);
+        }
+    }
+}
+
+void worker_process_end(const struct worker_link *link, const struct task *t)
+{
+    if (link->process.board)
+        call_board_blame_number(link->process.board, t->out.request, "it did not end in time");
+    port(link)->end(port(link)->arg, (uint32_t)link->number);
+}

@@ -1,0 +1,27 @@
+/* A worker that is a process of a module: when it ends, its server knows by the board that it
+ * shares with it (server/tasks/call_board.h) which tasks had begun, and which of them ended it.
+ *
+ * Thread: the loop's. */
+#ifndef ERGON_WORKERS_WORKER_PROCESS_H
+#define ERGON_WORKERS_WORKER_PROCESS_H
+
+#include "server/workers/workers.h"
+
+static inline bool worker_is_process(const struct worker_link *link)
+{
+    return link->number >= 0;
+}
+
+/* The link is made; is freed. */
+void worker_process_open(struct worker_link *link);
+void worker_process_close(struct worker_link *link);
+
+/* Its process has ended.  The task of the handler that ended it has failed by CRASHED; what had not
+ * begun, and other attempts of jobs, go to another process uncounted; the rest is lost as with any
+ * worker, which worker_executor_lost() sees to, next. */
+void worker_process_ended(struct worker_link *link);
+
+/* Its task `t` did not end in time: the process is ended by that, soon. */
+void worker_process_end(const struct worker_link *link, const struct task *t);
+
+#endif
