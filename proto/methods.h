@@ -197,7 +197,7 @@
     X(batch_get, "batch.get", GUARDED, USES, COUNTED, OWN, \
       "[id: str, {wait: duration}]", "state and counts of a batch; waits for its end") \
     X(batch_list, "batch.list", GUARDED, USES, COUNTED, OWN, \
-      "[{state, tenant, limit, cursor}]", "batches, newest first") \
+      "[{state, tenant, parent, limit, cursor}]", "batches, newest first") \
     X(batch_cancel, "batch.cancel", GUARDED, STEERS, COUNTED, OWN, \
       "[id: str]", "cancel a batch, and all its members that are open") \
     X(cluster_status, "cluster.status", GUARDED, USES, COUNTED, OWN, \

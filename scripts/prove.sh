@@ -66,11 +66,13 @@ actors() {
     ERGON_BUILD="$build" "$python" tests/e2e/actors_steps.py
 }
 
-# Tasks that submit tasks, read results and keep checkpoints, under power cuts, and under kill -9 of the server and of the workers:
-# ERGON_CUTS and ERGON_KILLS say how often, ERGON_ROOTS how many tasks begin it, ERGON_SEED of which random numbers.
+# Tasks that submit tasks, read results and keep checkpoints, and batches in batches, under power cuts, and under kill -9 of the server
+# and of the workers: ERGON_CUTS and ERGON_KILLS say how often, ERGON_ROOTS how many tasks begin it, ERGON_SEED of which random numbers.
 compose() {
-    cmake --build "$build" --target test_unit_jobs_compose_cuts >/dev/null
-    ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_compose_cuts"
+    for test in compose_cuts batches_cuts; do
+        cmake --build "$build" --target "test_unit_jobs_$test" >/dev/null
+        ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_$test"
+    done
     ERGON_BUILD="$build" ERGON_KILLS=${ERGON_KILLS:-200} ERGON_ROOTS=${ERGON_ROOTS:-3000} "$python" tests/e2e/compose_killed_test.py
 }
 

@@ -31,8 +31,8 @@ static bool is_asked(const struct sim_deed_row *d)
 {
     static const char free_for_all[] = "server.hello,server.auth,server.ping,server.cancel,"
                                        "server.whoami,cluster.session,cluster.board";
-    static const char by_handler[] = "task.submit,task.submit_many,task.call,actor.call,"
-                                     "actor.tell";
+    static const char by_handler[] = "task.submit,task.submit_many,task.call,batch.add,"
+                                     "actor.call,actor.tell";
     return d->put && !is_in(d->method, free_for_all) && !is_in(d->method, by_handler);
 }
 

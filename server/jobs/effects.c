@@ -137,6 +137,8 @@ void effects_apply(struct jobs *jobs)
     struct job *job;
     unsigned effects;
     assert(!activator_current() || activator_current() == jobs->activator);
+    if (jobs->sched.notes.any)
+        rates_write(jobs); /* a task is not on disk before the numbers that it changed */
     do {
         scheduler_admit(&jobs->sched);
         if (jobs->sched.called.first)

@@ -196,6 +196,7 @@ void serve_batch_list(struct rpc_request *rq)
     const struct option options[] = {
         {"state", read_state, &a->state, "open, closed, cancelling, ending or ended"},
         {"tenant", option_name, &a->tenant, JOB_EXPECTS_NAME},
+        {"parent", option_batch, &a->parent, "the id of a batch, as batch.create answered it"},
         {"limit", option_count, &a->max, "a number from 1"},
         {"cursor", option_batch, &a->cursor, "what `next` of the page before said"},
     };

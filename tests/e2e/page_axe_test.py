@@ -29,11 +29,13 @@ class Axe(page_test.PageTest):
         self.client.call("cron.put", "a-cron", "@yearly", "echo", [], {})
         self.addCleanup(self.client.call, "cron.delete", "a-cron")
         self.client.call("actor.call", "counter/axe", "add", [1])
+        batch = self.client.call("batch.create", {"on_end": ["echo", []]})["id"]
+        self.client.call("batch.add", batch, [["echo", [1]]])
         for scheme in ("light", "dark"):
             self.b.media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
             for width in (400, 1280, 1920):
                 self.b.size(width, 1000)
-                for view in (*page_test.VIEWS, "queues/flaky", "actor/counter%2Faxe", "task/" + task):
+                for view in (*page_test.VIEWS, "queues/flaky", "actor/counter%2Faxe", "batch/" + batch, "task/" + task):
                     self.open(view)
                     self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .event-row, .empty:not([hidden])') !== null"), f"{view} shows something")
                     self.assertEqual(self.findings(), [], f"{view}, {scheme}, {width}")

@@ -16,7 +16,7 @@ from browser import browser, missing
 
 BAD = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
 VIEWS = {"overview": "Overview", "charts": "Charts", "methods": "Methods", "queues": "Queues", "tasks": "Tasks", "events": "Events",
-         "actors": "Actors", "workers": "Workers", "crons": "Crons", "semaphores": "Semaphores", "connections": "Connections"}
+         "batches": "Batches", "actors": "Actors", "workers": "Workers", "crons": "Crons", "semaphores": "Semaphores", "connections": "Connections"}
 KEPT = int(os.environ.get("ERGON_KEPT", "20000"))
 
 
@@ -1052,6 +1052,103 @@ class Actors(PageTest):
         harness.eventually(lambda: self.actor("ticker/t")["state"][0] == 0, "it has counted down")
 
 
+class Composed(PageTest):
+    """Batches, and what a task takes from others and leaves for its next attempt."""
+
+    def batches(self):
+        return self.b.js("return [...document.querySelectorAll('main table[aria-label=Batches] tbody tr')].map((r) => r.dataset.key)")
+
+    def batch(self, **options):
+        return self.client.call("batch.create", options)["id"]
+
+    def test_batches(self):
+        batches = [self.batch() for _ in range(3)]
+        self.client.call("batch.close", batches[0])
+        self.open("batches")
+        self.b.until(lambda: self.batches()[:3] == batches[::-1], "the newest first")
+        self.b.sees("done", self.row(batches[0]))
+        self.b.find("[name=state]").send_keys("open")
+        self.b.until(lambda: self.batches() == batches[:0:-1], "those that are open")
+        self.b.click("Close", self.row(batches[1]))
+        self.told(" is ")
+        self.b.until(lambda: self.batches() == [batches[2]], "it is open no more")
+        self.b.click("Cancel", self.row(batches[2]))
+        self.b.agree()
+        self.told(" is ")
+        self.b.find("[name=state]").send_keys("any")
+        self.b.sees("cancelled", self.row(batches[2]))
+        self.open("batches?tenant=nobodys")
+        self.b.sees("No batch matches", "main")
+
+    def test_one_batch(self):
+        outer = self.batch()
+        batch = self.batch(parent=outer, on_failure=["echo", [BAD]], on_success=["echo", []], on_end=["sum", [1, 2]])
+        tasks = [t["id"] for t in self.client.call("batch.add", batch, [["echo", [1]], ["fail", ["OOPS", "as it is"]], ["echo", [2], {"delay": "1h"}]])]
+        self.client.call("task.wait", tasks[:2])
+        self.open("batch/" + batch)
+        self.b.sees("2 of 3 members ended", ".progress")
+        self.b.sees("on_failure", '[aria-label="What follows"]')
+        failure = self.client.call("batch.get", batch)["on_failure"]["task"]
+        self.b.sees(failure, self.row("on_failure"))
+        self.b.sees("not yet", self.row("on_end"))
+        self.b.sees("delayed", self.row(tasks[2]))
+        self.b.shot("batch")
+        self.b.click_link("total", "main .chips")
+        self.b.until(lambda: self.b.js("return [...document.querySelectorAll('main tbody tr')].map((r) => r.dataset.key)") == tasks[::-1], "its members")
+        self.b.click_link(tasks[2], "main")
+        self.b.click_link(batch, ".facts")  # a member leads to its batch
+        self.b.click("Close", ".heading")
+        self.told(" is closed.")
+        self.b.click("Cancel", ".heading")
+        self.b.agree()
+        self.told(" is ")
+        self.b.sees("cancelled", ".heading")
+        self.b.sees("3 of 3 members ended", ".progress")
+        end = self.client.call("batch.get", batch)["on_end"]["task"]
+        self.b.sees(end, self.row("on_end"))
+        self.b.click_link(outer, ".facts")
+        self.b.sees("1 of 1 member ended", ".progress")
+        self.b.sees("cancelled", '[aria-label="Batches within it"] ' + self.row(batch))
+        self.b.shot("batch-outer")
+        self.open("batch/b0000000000000")
+        self.b.sees("There is no batch b0000000000000", "main .said")
+
+    def test_what_a_task_takes_and_who_waits_for_it(self):
+        first = self.submit("echo", [7], {"delay": "1h"})
+        other = self.submit("echo", [8])
+        second = self.submit("sum", [{"$result": first}, 1], {"after": first, "after_any": other})
+        self.open("task/" + first)
+        self.b.sees("wait for its end: " + second, ".others")
+        self.b.click_link(second, ".others")
+        self.b.sees(first + " its result is a parameter", ".facts")
+        self.b.sees(other, ".facts")
+        self.assertNotIn(other + " its result", self.b.text(".facts"))
+        self.b.shot("task-composed")
+        self.client.call("task.run_now", first)
+        self.b.sees("8", '[aria-label="Result"] .value')
+        self.assertIn(first, self.b.text(".facts"), "it is said after the end, too")
+
+    def test_a_checkpoint(self):
+        with Worker(self.server, "crawl", context=True) as worker:
+            task = self.submit("crawl", [], {"retries": 1, "backoff": "1h"})
+            number = worker.take()[0]
+            self.open("task/" + task)
+            self.b.sees("running", ".task-head")
+            self.assertNotIn("Checkpoint", self.b.text("main"))
+            worker.notify("worker.checkpoint", number, {BAD: 12345})
+            card = '[aria-label="Checkpoint"]'
+            self.b.sees(" B", card)
+            self.assertNotIn("12345", self.b.text(card), "nothing is asked for that nobody looks at")
+            self.b.press(card + " summary")
+            self.b.sees("12345", card)
+            worker.notify("worker.checkpoint", number, 54321)
+            self.b.sees("54321", card)
+            self.b.shot("task-checkpoint")
+            worker.answer(number, 1)
+            self.b.sees("done", ".task-head")
+            self.b.sees_not("Checkpoint", "main")
+
+
 class Hostile(PageTest):
     def test_names_errors_and_results_are_text(self):
         c = self.client
@@ -1146,7 +1243,7 @@ class Keyboard(PageTest):
         tasks = [self.submit("echo", [n]) for n in range(3)]
         self.client.call("task.wait", tasks)
         self.open("overview")
-        for key, name in (("q", "queues"), ("m", "methods"), ("e", "events"), ("a", "actors"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
+        for key, name in (("q", "queues"), ("m", "methods"), ("e", "events"), ("b", "batches"), ("a", "actors"), ("w", "workers"), ("c", "crons"), ("s", "semaphores"), ("n", "connections"), ("r", "charts"),
                           ("o", "overview"), ("t", "tasks")):
             self.b.keys("g" + key)  # at once: the second has to come soon after the first
             self.b.until(lambda: self.b.js("return document.querySelector('nav a[aria-current]').dataset.view") == name, f"g {key} leads to {name}")
@@ -1223,7 +1320,9 @@ class Room(PageTest):
         self.client.call("actor.call", actor, "add", [1])
         self.client.call("actor.stop", actor, {"reason": "x" * 150})
         self.addCleanup(self.client.call, "actor.drop", actor)
-        for view in (*VIEWS, "task/" + task, "queues/fail", "actor/" + actor.replace("/", "%2F")):
+        batch = self.client.call("batch.create", {"on_end": ["echo", ["x" * 400]]})["id"]
+        self.client.call("batch.add", batch, [["echo", [1], {"key": "k" * 100}]])
+        for view in (*VIEWS, "batch/" + batch, "task/" + task, "queues/fail", "actor/" + actor.replace("/", "%2F")):
             self.open(view)
             self.b.until(lambda: self.b.js("return document.querySelector('main tbody tr, .plot canvas, .event-row, .empty:not([hidden])') !== null"), f"{view} shows something")
             wide = self.b.js("return [document.documentElement.scrollWidth, innerWidth]")
@@ -1331,7 +1430,7 @@ class Rights(PageTest):
         self.assertTrue(self.b.js("return document.querySelector(arguments[0]).disabled", button), "off from the beginning")
         self.assertEqual(self.b.js("return document.querySelector(arguments[0]).title", button), "Not allowed: the rights of token:reader do not include queue.resume")
         barred = lambda: set(self.b.js("return [...document.querySelectorAll('nav a.barred')].map((a) => a.dataset.view)"))
-        self.assertEqual(barred(), {"methods", "events", "actors", "workers", "crons", "semaphores", "connections"})
+        self.assertEqual(barred(), {"methods", "events", "batches", "actors", "workers", "crons", "semaphores", "connections"})
         self.b.keys("i")
         self.b.sees("server.info", "dialog[open]")
         self.b.sees("token:reader", "dialog[open]")
@@ -1339,7 +1438,7 @@ class Rights(PageTest):
         self.b.keys("ESCAPE")
         self.b.until(lambda: not self.b.js("return document.querySelector('dialog[open]')"), "Escape closes it")
         self.b.shot("denied")
-        for view in ("crons", "workers", "connections", "events", "methods"):
+        for view in ("crons", "workers", "connections", "events", "methods", "batches"):
             self.b.js("location.hash = arguments[0]", "#/" + view)
             self.b.sees("You are not allowed to do this", "main")
         self.b.js("location.hash = '#/overview'")

@@ -74,7 +74,7 @@ STATE = {
         "batch": {
             LINK: "by_id prev next jobs tenant children due next_due watchers timer by_unsaved",
             CACHE: "bytes open child_open child_ended forgotten audit_open audit_ended",
-            UNDER_WAY: "arrives held held_now leaving leaving_count leaving_room leaving_now under_way dirty riding waiting trouble",
+            UNDER_WAY: "arrives held held_now leaving leaving_count leaving_room leaving_now under_way dirty riding waiting trouble refused save_at",
             FILE: "unsaved gone",
             "a_batch_with_members": "parent calls created keep durable",
             "a_batch_that_is_closed": "state",

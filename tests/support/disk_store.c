@@ -243,6 +243,7 @@ void store_stop(struct store *s)
 void store_note_state(struct store *s)
 {
     counter_set(&s->counters.actors, 1);
+    counter_set(&s->counters.batches, 1);
 }
 
 void store_look(struct store *s)

@@ -12,6 +12,8 @@ import * as theme from './theme.js';
 import { gatherTimes } from './times.js';
 import { view as actor } from './views/actor.js';
 import { view as actors } from './views/actors.js';
+import { view as batch } from './views/batch.js';
+import { view as batches } from './views/batches.js';
 import { view as charts } from './views/charts.js';
 import { view as connections } from './views/connections.js';
 import { view as crons } from './views/crons.js';
@@ -26,7 +28,7 @@ import { view as tasks } from './views/tasks.js';
 import { view as workers } from './views/workers.js';
 import { showWhoami } from './whoami.js';
 
-const VIEWS = { overview, charts, methods, events, queues, tasks, task, actors, actor, workers, crons, semaphores, connections };
+const VIEWS = { overview, charts, methods, events, queues, tasks, task, batches, batch, actors, actor, workers, crons, semaphores, connections };
 const STATES = { connecting: ['Connecting …', 'dim'], live: ['Live', 'good'], lost: ['Not connected', 'bad'] };
 
 const app = document.getElementById('app');
@@ -34,7 +36,7 @@ let view = null, frame = null, wasLost = false;
 const keys = listen(() => view);
 
 // The list that a view of one belongs to.
-const PLACE_OF = { task: 'tasks', actor: 'actors' };
+const PLACE_OF = { task: 'tasks', batch: 'batches', actor: 'actors' };
 
 // Figures beside the places, where there are some.
 const BESIDE = {

@@ -7,7 +7,7 @@ import { next as nextTheme } from './theme.js';
 import { showWhoami } from './whoami.js';
 
 export const PLACES = [['o', 'overview', 'Overview'], ['r', 'charts', 'Charts'], ['m', 'methods', 'Methods'], ['q', 'queues', 'Queues'], ['t', 'tasks', 'Tasks'], ['e', 'events', 'Events'],
-    ['a', 'actors', 'Actors'], ['w', 'workers', 'Workers'], ['c', 'crons', 'Crons'], ['s', 'semaphores', 'Semaphores'], ['n', 'connections', 'Connections']];
+    ['b', 'batches', 'Batches'], ['a', 'actors', 'Actors'], ['w', 'workers', 'Workers'], ['c', 'crons', 'Crons'], ['s', 'semaphores', 'Semaphores'], ['n', 'connections', 'Connections']];
 
 const PREFIX_LASTS = 1500; // ms in which the key after `g` has to come
 

@@ -5,9 +5,9 @@ import * as f from './format.js';
 
 const LOOKS = 200; // requests for one page
 
-/** `size`: rows on a page; `words`: of the buttons to the pages before and behind; `one`: what a row is; `ask(limit, cursor)` brings {rows, next}, `then()` asks for the page anew,
+/** `size`: rows on a page; `words`: of the buttons to the pages before and behind; `one`: what a row is, `many`: what several are; `ask(limit, cursor)` brings {rows, next}, `then()` asks for the page anew,
  *  `grow(rows)` shows the part of a page that has come, `isSlow()`: a part may take long. */
-export function makePager({ one, words, size, ask, then, grow = () => {}, isSlow = () => false }) {
+export function makePager({ one, many = `${one}s`, words, size, ask, then, grow = () => {}, isSlow = () => false }) {
     let cursors = [null], next = null, looking = null;
     const progress = h('span', { class: 'muted', role: 'status' });
     const before = h('button', { type: 'button', disabled: true, onclick: () => turn(-1) }, `‹ ${words[0]}`), after = h('button', { type: 'button', disabled: true, onclick: () => turn(1) }, `${words[1]} ›`);
@@ -25,7 +25,7 @@ export function makePager({ one, words, size, ask, then, grow = () => {}, isSlow
             cursor = answer.next;
             looks++;
             if (looks > 2 || (isSlow() && cursor)) {
-                setText(progress, `searching …, ${f.plural(looks, 'part')} of up to 10,000 ${one}s looked at, ${f.exact(found.length)} found`);
+                setText(progress, `searching …, ${f.plural(looks, 'part')} of up to 10,000 ${many} looked at, ${f.exact(found.length)} found`);
                 stop.hidden = false;
                 grow(found);
             }
@@ -40,7 +40,7 @@ export function makePager({ one, words, size, ask, then, grow = () => {}, isSlow
     function shown(rows, more = '') {
         before.disabled = cursors.length === 1;
         after.disabled = !next;
-        setText(progress, (rows.length ? `page ${cursors.length}, ${f.plural(rows.length, one)}${next ? ', and there are more' : ''}` : next ? `none so far; “${words[1]}” looks at more` : '') + more);
+        setText(progress, (rows.length ? `page ${cursors.length}, ${f.plural(rows.length, one, many)}${next ? ', and there are more' : ''}` : next ? `none so far; “${words[1]}” looks at more` : '') + more);
     }
 
     function turn(by) {

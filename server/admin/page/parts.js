@@ -18,6 +18,8 @@ export const badge = (word, tone = TONE[word] ?? 'plain') => h('span', { class: 
 
 export const taskLink = (id) => h('a', { href: link('task', id), class: 'id' }, id);
 
+export const batchLink = (id) => h('a', { href: link('batch', id), class: 'id' }, id);
+
 /** Where an actor is shown; `tenant`: whose, by default one's own. */
 export const actorAddress = (name, tenant = null) => link('actor', name, { tenant: tenant === whoami()?.tenant ? null : tenant });
 export const actorLink = (name, tenant) => h('a', { href: actorAddress(name, tenant), class: 'id' }, f.name(name));

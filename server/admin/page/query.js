@@ -1,6 +1,6 @@
 // What is written into the search field of tasks, read as conditions.  Pure.
 
-const KEYS = ['state', 'method', 'tenant', 'key', 'actor', 'contains', 'older', 'newer'];
+const KEYS = ['state', 'method', 'tenant', 'key', 'actor', 'batch', 'contains', 'older', 'newer'];
 const ID = /^t[0-9a-hjkmnp-tv-z]{13}$/; // as the server makes them
 
 /** `method:echo state:failed key:"two words" newer:1h`, and a bare word: a method, or a task's id.  Within quotes a backslash takes the next character as it is.

@@ -9,6 +9,7 @@ let denied = new Map(); // methods that were refused meanwhile, and how
 export const NEEDS = {
     overview: 'server.info', charts: 'server.info', methods: 'server.times', queues: 'queue.list', tasks: 'task.list', task: 'task.get', events: 'task.events', workers: 'worker.list',
     crons: 'cron.list', semaphores: 'sem.list', connections: 'connection.list', actors: 'actor.list', actor: 'actor.get',
+    batches: 'batch.list', batch: 'batch.get',
 };
 
 /** Asks the server anew; true: it is another answer than before. */
@@ -30,7 +31,7 @@ export const whoami = () => me;
 /** Why the method may not be called, or null. */
 export function whyNot(method) {
     if (denied.has(method)) return denied.get(method);
-    if (!me || !Array.isArray(me.methods) || !/^(server|task|queue|cron|worker|sem|event|connection|actor)\./.test(method) || me.methods.includes(method)) return null;
+    if (!me || !Array.isArray(me.methods) || !/^(server|task|queue|cron|worker|sem|event|connection|actor|batch)\./.test(method) || me.methods.includes(method)) return null;
     const allowed = me.grants?.some((grant) => grant.methods?.some((pattern) => fits(pattern, method)));
     return allowed ? `the listener of this page does not allow ${method}` : `the rights of ${me.principal} do not include ${method}`;
 }

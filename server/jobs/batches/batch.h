@@ -92,8 +92,10 @@ struct batch {
     struct job *held[BATCH_CALL_COUNT]; /* of these: their rows go with the next write */
     struct refusal *trouble;            /* why something could not be submitted; malloc'ed; NULL */
 
-    struct ao timer; /* until what was refused is tried again; after its end: until it goes */
-    bool due;        /* it is in the list of those to be looked at */
+    /* Until what was refused, here or by the store, is tried again; after its end: until it goes.
+     */
+    struct ao timer;
+    bool due; /* it is in the list of those to be looked at */
     struct batch *next_due;
 
     /* --- batch_rows.h --- */
@@ -102,6 +104,8 @@ struct batch {
     uint32_t leaving_now; /* the first so many go with the write that is under way */
     uint8_t held_now;     /* bits of those of `held` that do */
     bool under_way, dirty, unsaved;
+    uint8_t refused; /* writes in a row that the store refused for what they are */
+    ao_time save_at; /* when such a one is tried again; 0: there is none */
     LIST_ENTRY(batch) by_unsaved;
     struct operation *riding, *waiting; /* for the write under way; for the next one; by `next` */
 

@@ -6,15 +6,18 @@
 #include "base/grow.h"
 #include "server/jobs/accessors.h"
 #include "server/jobs/batches/batches.h"
+#include "server/jobs/life/outcome.h"
 #include "server/jobs/operations/operation.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
 
 enum {
+    JITTER = 50,       /* percent, of the wait behind a write that was refused */
     LEAVE_MOST = 256,  /* members that go with one write */
     SAVED_AHEAD = 256, /* batches that are written once more, a try */
     WRITE_WORK = 20    /* see jobs_worked() */
 };
+static const ao_time pause_first = AO_S(1), pause_most = AO_S(60);
 
 static void set_unsaved(struct batch *b)
 {
@@ -29,6 +32,31 @@ static void clear_unsaved(struct batch *b)
     if (b->unsaved)
         LIST_REMOVE(b, by_unsaved);
     b->unsaved = false;
+}
+
+/* --- Refused --- */
+
+/* The same may be refused for ever, while the store takes all others: so it is tried ever more
+ * seldom. */
+static void rest(struct batch *b)
+{
+    uint64_t random = activator_random(jobs_activator(b->jobs));
+    b->refused = (uint8_t)(b->refused + (b->refused < UINT8_MAX));
+    ao_time wait = backoff_wait(pause_first, pause_most, JITTER, b->refused, random);
+    b->save_at = table_time_after(jobs_table(b->jobs), wait);
+    if (ao_state(&b->timer) == AO_STATE_INACTIVE)
+        ao_sleep_until(&b->timer, b->save_at);
+}
+
+ao_time batch_rows_try_again(struct batch *b)
+{
+    if (b->save_at > table_now(jobs_table(b->jobs)))
+        return b->save_at;
+    if (b->save_at > 0) {
+        b->save_at = 0;
+        batch_rows_write(b, NULL);
+    }
+    return 0;
 }
 
 /* --- The group --- */
@@ -146,6 +174,7 @@ static bool push(struct batch *b)
         return false;
     }
     clear_unsaved(b);
+    b->save_at = 0;
     b->dirty = false;
     b->under_way = true;
     b->riding = b->waiting;
@@ -204,8 +233,11 @@ static void group_back(struct jobs *jobs, struct store_op *group)
     journal_notice(jobs, group);
     members_back(jobs, group);
     b->under_way = false;
+    b->refused = error == STORE_OK ? 0 : b->refused;
     if (error == STORE_OK)
         written(b, group);
+    else if (!b->arrives && error == STORE_REFUSED)
+        rest(b);
     else if (!b->arrives)
         set_unsaved(b);
     b->leaving_now = 0;
@@ -232,6 +264,8 @@ void batch_rows_write(struct batch *b, struct operation *op)
         b->dirty = true;
         return;
     }
+    if (b->save_at > 0 && !op)
+        return; /* the next try has it */
     if (push(b))
         return;
     if (!b->arrives)
@@ -282,22 +316,28 @@ bool batch_rows_save(struct jobs *jobs)
 
 void batch_rows_flush(struct jobs *jobs)
 {
-    struct batch *b, *next;
-    for (b = LIST_FIRST(&jobs_batches(jobs)->unsaved); b; b = next) {
-        next = LIST_NEXT(b, by_unsaved);
+    for (struct batch *b = jobs_batches(jobs)->first; b; b = b->next) {
+        if (!b->unsaved && b->save_at == 0)
+            continue;
         clear_unsaved(b);
+        b->save_at = 0;
         batch_rows_write(b, NULL);
+    }
+}
+
+static void dismiss(struct operation **ops, enum ergon_error error)
+{
+    struct operation *op;
+    while ((op = *ops)) {
+        *ops = op->next;
+        operation_refuse_plain(op, error);
     }
 }
 
 void batch_rows_dismiss(struct jobs *jobs)
 {
-    for (struct batch *b = jobs_batches(jobs)->first, *next; b; b = next) {
-        next = b->next;
-        struct operation *op;
-        while ((op = b->waiting)) {
-            b->waiting = op->next;
-            operation_refuse_plain(op, ERGON_E_DRAINING);
-        }
+    for (struct batch *b = jobs_batches(jobs)->first; b; b = b->next) {
+        dismiss(&b->riding, ERGON_E_UNSURE); /* of a write that never came back */
+        dismiss(&b->waiting, ERGON_E_DRAINING);
     }
 }

@@ -101,15 +101,19 @@ static bool step(struct jobs *jobs)
 static bool may_go(const struct batch *b)
 {
     return b->children == 0 && (!b->parent || b->parent->state == BATCH_ENDED) && !b->under_way &&
-           !b->unsaved && b->leaving_count == 0 && !b->watchers && !b->waiting;
+           !b->unsaved && b->save_at == 0 && b->leaving_count == 0 && !b->watchers && !b->waiting;
 }
 
 static enum ao_verdict timer_step(struct ao *self)
 {
     struct batch *b = ao_of(self, struct batch, timer);
     if (b->state != BATCH_ENDED) {
+        ao_time again = batch_rows_try_again(b);
         batch_look(b);
-        return AO_DONE;
+        if (again == 0)
+            return AO_DONE;
+        ao_sleep_until(self, again);
+        return AO_PARK;
     }
     if (!may_go(b)) {
         ao_sleep_for(self, AO_S(1));

@@ -65,6 +65,14 @@ static void pack_call(struct pack *p, const struct batch *b, enum batch_call whi
     pack_key_str(p, "task", b->sent[which] > 0 ? id_text(b->sent[which], id) : NULL);
 }
 
+/* NULL: none. */
+static const char *trouble_of(const struct batch *b)
+{
+    if (b->trouble)
+        return b->trouble->text;
+    return b->save_at > 0 ? store_error_text(STORE_REFUSED) : NULL;
+}
+
 static void pack_batch(struct pack *p, const struct batch *b)
 {
     char id[ID_TEXT_SIZE];
@@ -82,7 +90,7 @@ static void pack_batch(struct pack *p, const struct batch *b)
     pack_counts(p, b);
     for (enum batch_call which = 0; which < BATCH_CALL_COUNT; which++)
         pack_call(p, b, which);
-    pack_key_str(p, "error", b->trouble ? b->trouble->text : NULL);
+    pack_key_str(p, "error", trouble_of(b));
 }
 
 static void answer_batch(struct operation *op, const struct batch *b)
@@ -223,12 +231,18 @@ static bool may_change(struct jobs *jobs, struct operation *op, const struct bat
     return b->durable == DURABLE_NONE || sync_possible(jobs, op);
 }
 
+/* What it is, an earlier request may have made of it whose write failed, or is under way. */
+static bool is_on_disk(const struct batch *b)
+{
+    return b->durable == DURABLE_NONE || (!b->under_way && !b->unsaved && b->save_at == 0);
+}
+
 static void serve_close(struct jobs *jobs, struct operation *op)
 {
     struct batch *b = find(jobs, op);
     if (!b)
         return;
-    if (b->state != BATCH_OPEN) {
+    if (b->state != BATCH_OPEN && is_on_disk(b)) {
         answer_batch(op, b);
     } else if (may_change(jobs, op, b)) {
         batch_close(b);
@@ -241,7 +255,7 @@ static void serve_cancel(struct jobs *jobs, struct operation *op)
     struct batch *b = find(jobs, op);
     if (!b)
         return;
-    if (b->state > BATCH_CLOSED) {
+    if (b->state > BATCH_CLOSED && is_on_disk(b)) {
         answer_batch(op, b);
     } else if (may_change(jobs, op, b)) {
         batch_cancel(b);
@@ -323,8 +337,16 @@ static struct batch *begin_page(const struct jobs *jobs, uint64_t cursor, uint32
 
 static bool fits(const struct operation *op, const struct batch *b)
 {
-    return !b->arrives && (op->batch.state < 0 || op->batch.state == b->state) &&
+    const struct batch_arguments *a = &op->batch;
+    return !b->arrives && (a->state < 0 || a->state == b->state) &&
+           (a->parent == 0 || (b->parent && b->parent->by_id.hash == a->parent)) &&
            filter_fits_name(op->batch.tenant, b->tenant->name) && may_know(op, b);
+}
+
+/* A batch is younger than its parent: from there on there is none of its members. */
+static bool may_follow(const struct operation *op, const struct batch *b)
+{
+    return b && b->by_id.hash > op->batch.parent;
 }
 
 static void serve_list(struct jobs *jobs, struct operation *op)
@@ -337,7 +359,7 @@ static void serve_list(struct jobs *jobs, struct operation *op)
     pack_map(p, 2);
     pack_str(p, "batches");
     size_t head = view_array_begin(p);
-    for (; b && count < op->batch.max && visits < VISITS; b = b->prev, visits++) {
+    for (; may_follow(op, b) && count < op->batch.max && visits < VISITS; b = b->prev, visits++) {
         last = b;
         if (!fits(op, b))
             continue;
@@ -346,7 +368,7 @@ static void serve_list(struct jobs *jobs, struct operation *op)
         count++;
     }
     view_array_end(p, head, count);
-    pack_key_str(p, "next", b && last ? id_batch_text(last->by_id.hash, id) : NULL);
+    pack_key_str(p, "next", may_follow(op, b) && last ? id_batch_text(last->by_id.hash, id) : NULL);
     jobs_worked(jobs, (size_t)sought + visits);
     operation_finish(op);
 }

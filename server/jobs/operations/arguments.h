@@ -206,7 +206,7 @@ struct actor_list_arguments {
  * next} */
 struct batch_arguments {
     uint64_t id;
-    uint64_t parent;                     /* create: 0: none */
+    uint64_t parent;                     /* create: 0: none; list: 0: any */
     struct span tenant;                  /* create: whose; list: empty: any */
     struct span calls[BATCH_CALL_COUNT]; /* create: raw [method, params, options]; empty: none */
     ao_time keep;                        /* create */

@@ -24,7 +24,8 @@
 
 enum {
     NAMED_MAX = 16,
-    PLACE_MAX = 10000, /* jobs visited to count a position; where that is too few: "at least" */
+    AWAITED_LOOK = 1000, /* jobs visited to find those that wait for one */
+    PLACE_MAX = 10000,   /* jobs visited to count a position; where that is too few: "at least" */
     WORKERS_SHOWN = 64,
     JOBS_SHOWN = 16,   /* of each worker */
     RUNNING_MAX = 1000 /* jobs visited to find them */
@@ -811,6 +812,30 @@ static const struct detail details[JOB_REASON_COUNT] = {
     [JOB_WHY_ENDED] = {2, pack_end, say_end},
 };
 
+/* --- The jobs that wait for it --- */
+
+/* The first of those that the caller may know of; a hundred thousand may wait. */
+static unsigned awaited_by(const struct question *q, const struct job *job,
+                           const struct job *found[NAMED_MAX])
+{
+    const struct dependency *edge = job->more ? job->more->dependents : NULL;
+    unsigned count = 0, looks = 0;
+    for (; edge && count < NAMED_MAX && looks < AWAITED_LOOK; edge = edge->next_on, looks++)
+        if (may_name(q, job, edge->waits))
+            found[count++] = edge->waits;
+    jobs_worked(q->jobs, looks);
+    return count;
+}
+
+static void pack_awaited(const struct job *const *by, unsigned count, struct pack *p)
+{
+    char id[ID_TEXT_SIZE];
+    pack_str(p, "awaited_by");
+    pack_array(p, count);
+    for (unsigned i = 0; i < count; i++)
+        pack_str(p, id_text(by[i]->id, id));
+}
+
 /* --- The answer --- */
 
 /* The reason that is shown of the job; for a queued job, a reason that applies to its whole
@@ -866,8 +891,10 @@ static void serve(struct jobs *jobs, struct operation *op)
         return;
     enum job_reason reason = explain(&q, job, text, sizeof text);
     const struct detail *d = &details[reason];
+    const struct job *by[NAMED_MAX];
+    unsigned awaited = awaited_by(&q, job, by);
     pack_init(p);
-    pack_map(p, 5u + job->in_batch + contents_pairs(VIEW_PARAMS_TEXT) + d->pairs);
+    pack_map(p, 5u + job->in_batch + (awaited > 0) + contents_pairs(VIEW_PARAMS_TEXT) + d->pairs);
     pack_key_str(p, "id", id_text(job->id, id));
     pack_key_span(p, "method", job->queue->name);
     pack_key_str(p, "state", job_state_names[job->state]);
@@ -875,6 +902,8 @@ static void serve(struct jobs *jobs, struct operation *op)
     pack_key_str(p, "text", text);
     if (job->in_batch)
         pack_key_str(p, "batch", id_batch_text(job_batch(job), id));
+    if (awaited > 0)
+        pack_awaited(by, awaited, p);
     contents_pack(jobs, op, job, VIEW_PARAMS_TEXT, p);
     if (d->pack)
         d->pack(&q, job, p);

@@ -165,9 +165,23 @@ enum job_reason view_reason(const struct job *job)
 }
 
 /* A task that is done needs none. */
-static bool shows_checkpoint(const struct job *job, unsigned parts)
+static bool has_checkpoint(const struct job *job)
 {
-    return parts & VIEW_RESULT && job->more && job->more->checkpoint && job->state != JOB_DONE;
+    return job->more && job->more->checkpoint && job->state != JOB_DONE;
+}
+
+/* Its size is no secret, as that of the parameters is none. */
+static void pack_checkpoint(struct pack *p, const struct job *job, unsigned parts, bool hidden)
+{
+    struct span value = blob_bytes(job->more->checkpoint);
+    pack_key_uint(p, "checkpoint_size", value.len);
+    if (parts & VIEW_RESULT)
+        pack_key_raw(p, "checkpoint", hidden ? span_text("\xc0") : value);
+}
+
+static unsigned checkpoint_pairs(const struct job *job, unsigned parts)
+{
+    return has_checkpoint(job) ? 1u + (parts & VIEW_RESULT ? 1 : 0) : 0;
 }
 
 void view_job(struct jobs *jobs, const struct operation *op, struct job *job, unsigned parts,
@@ -181,7 +195,7 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
     pack_map(p, 21u + job->is_message + job->in_batch + (job_reminder(job) ? 2u : 0) +
-                    (failed != NULL) + shows_checkpoint(job, parts) +
+                    (failed != NULL) + checkpoint_pairs(job, parts) +
                     (parts & VIEW_RESULT ? 2u + hidden : 0) + (parts & VIEW_HISTORY ? 1 : 0) +
                     (parts & VIEW_ATTEMPTS ? 1 : 0) + contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
@@ -213,9 +227,8 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
         pack_key_str(p, "after_failed", id_text(failed->id, id));
     if (parts & VIEW_RESULT)
         pack_result(p, job->end, hidden);
-    if (shows_checkpoint(job, parts))
-        pack_key_raw(p, "checkpoint",
-                     hidden ? span_text("\xc0") : blob_bytes(job->more->checkpoint));
+    if (has_checkpoint(job))
+        pack_checkpoint(p, job, parts, hidden);
     if (parts & VIEW_HISTORY) {
         history_complete(jobs_table(jobs), job);
         pack_history(p, job, sees);

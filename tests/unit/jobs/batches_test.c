@@ -353,6 +353,21 @@ JOBS_TEST(a_page_begins_behind_the_one_before, .room = 1)
     stage_says(op, "'next': nil");
 }
 
+JOBS_TEST(a_page_has_the_batches_within_one)
+{
+    char text[4096], wanted[64], id[ID_TEXT_SIZE];
+    uint64_t parent = batch(w), child = batch_with(w, parent, DURABLE_NONE);
+    batch_with(w, child, DURABLE_NONE);
+    struct operation *op = world_operation(w, &operation_batch_list);
+    op->batch.state = -1;
+    op->batch.max = 1;
+    op->batch.parent = parent;
+    world_give(w, op);
+    snprintf(wanted, sizeof wanted, "{'batches': [{'id': '%s'", id_batch_text(child, id));
+    stage_holds(notation_show(operation_result(op), text, sizeof text), wanted);
+    stage_says(op, "'next': nil");
+}
+
 /* A member costs its batch's number, and nothing else. */
 JOBS_TEST(a_member_takes_eight_bytes, .room = 1)
 {
@@ -540,6 +555,48 @@ STORED_TEST(an_end_that_cannot_be_written_comes_when_it_can)
     stored(w, 1, 0, 1);
 }
 
+/* A second at first, a minute at last, of which half is random; the store takes all others. */
+STORED_TEST(what_the_store_refuses_is_tried_ever_more_seldom)
+{
+    uint64_t id = stored_batch(w);
+    jobs_world_pass(w, AO_MS(5));
+    w->store->refuses_groups = true;
+    uint64_t before = w->store->given;
+    struct operation *op = about(w, &operation_batch_close, id);
+    jobs_world_pass(w, AO_S(10));
+    assert_int_equal(op->reply.error, ERGON_E_STORE);
+    shows(w, id, "'state': 'ending'");
+    shows(w, id, "'error': 'the store has this already");
+    uint64_t soon = w->store->given - before;
+    assert_in_range(soon, 4, 7);
+    jobs_world_pass(w, AO_S(3600));
+    assert_in_range(w->store->given - before - soon, 55, 130);
+    w->store->refuses_groups = false;
+    jobs_world_pass(w, AO_S(61));
+    shows(w, id, "'state': 'ended'");
+    shows(w, id, "'error': nil");
+    stored(w, 1, 0, 1);
+    jobs_world_crash(w);
+    stored(w, 1, 0, 1);
+}
+
+/* A client that waits for its change asks the store at once, whatever was refused before. */
+STORED_TEST(a_change_by_a_client_waits_for_no_back_off)
+{
+    uint64_t id = stored_batch(w), a = stored_member(w, id);
+    jobs_world_pass(w, AO_MS(5));
+    w->store->refuses_groups = true;
+    world_fail(world_run_of(w, a), "ODD", "so"); /* on_failure is to be written */
+    jobs_world_pass(w, AO_S(100));
+    w->store->refuses_groups = false;
+    ends_adding(w, id);
+    jobs_world_pass(w, AO_MS(10));
+    shows(w, id, "'state': 'ended'");
+    stored(w, 0, 1, 1);
+    jobs_world_pass(w, AO_S(100));
+    stage_balances(w);
+}
+
 STORED_TEST(one_that_cannot_be_written_is_none)
 {
     w->store->error = STORE_FULL;
@@ -569,6 +626,33 @@ STORED_TEST(a_cancel_goes_on_after_a_crash)
     shows(w, id, "'state': 'ended', 'outcome': 'cancelled'");
     shows(w, id, "'total': 300, 'open': 0, 'done': 0, 'failed': 0, 'cancelled': 300");
     stored(w, 0, 0, 1);
+}
+
+/* Asked again, it is not answered because of what is in memory. */
+STORED_TEST(a_change_that_failed_is_answered_when_it_is_on_disk)
+{
+    static const struct operation_class *const changes[] = {&operation_batch_close,
+                                                            &operation_batch_cancel};
+    for (unsigned n = 0; n < 2; n++) {
+        uint64_t id = stored_batch(w);
+        stored_member(w, id);
+        jobs_world_pass(w, AO_MS(5));
+        w->store->error = STORE_FULL;
+        struct operation *op = about(w, changes[n], id);
+        jobs_world_pass(w, AO_MS(2));
+        assert_int_equal(op->reply.error, ERGON_E_STORE);
+        w->store->error = STORE_OK;
+        while (op->reply.error != ERGON_OK) {
+            jobs_world_pass(w, AO_MS(1));
+            op = about(w, changes[n], id);
+            while (!world_answered(w, op))
+                jobs_world_pass(w, AO_US(100));
+        }
+        jobs_world_crash(w);
+        offer_calls(w);
+        const struct batch *b = batch_find(w->jobs, id);
+        assert_true(n == 0 ? b->state == BATCH_CLOSED : b->cancelled);
+    }
 }
 
 STORED_TEST(a_member_is_as_durable_as_its_batch)

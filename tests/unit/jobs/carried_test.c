@@ -330,6 +330,22 @@ STORED_TEST(numbers_that_came_behind_a_clock_that_was_set_back_count)
     }
 }
 
+/* Each row has a commit of its own, and the process dies at the answer. */
+STORED_TEST(numbers_are_on_disk_before_the_task_that_changed_them)
+{
+    w->store->most = 1;
+    for (unsigned back = 0; back < 2; back++) {
+        uint64_t id = answered(w, NUMBERED(FSYNC, 5));
+        answered(w, NUMBERED(FSYNC, 4)); /* there are rows */
+        jobs_world_pass(w, AO_S(1));
+        w->leap -= back * (int64_t)AO_S(50);
+        answered(w, NUMBERED(FSYNC, 1));
+        jobs_world_crash(w);
+        expect_numbers(w, id, 1);
+        jobs_world_pass(w, AO_S(200));
+    }
+}
+
 STORED_TEST(numbers_outlive_the_task_that_named_them)
 {
     for (unsigned how = 0; how < 2; how++) {

@@ -1,10 +1,13 @@
 /* Checkpoints: the next attempt gets the last one, after failures, losses and crashes,
  * until the task is done. */
+#include <string.h>
+
 #include "server/jobs/verbs/view.h"
 #include "server/tasks/turn.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/jobs_stage.h"
+#include "tests/support/notation.h"
 
 static void keeps(struct jobs_world *w, uint64_t id, const char *value)
 {
@@ -97,6 +100,7 @@ STORED_TEST(a_crash_leaves_what_is_on_disk)
 
 STORED_TEST(a_task_that_failed_goes_on_from_it_by_hand)
 {
+    char text[2048];
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     jobs_world_pass(w, AO_MS(10));
     keeps(w, id, "\xa3six");
@@ -107,8 +111,12 @@ STORED_TEST(a_task_that_failed_goes_on_from_it_by_hand)
     struct operation *op = world_about(w, &operation_task_get, id);
     op->job.parts = VIEW_RESULT;
     world_give(w, op);
-    stage_says(op, "'checkpoint': 'six'");
+    stage_says(op, "'checkpoint_size': 4, 'checkpoint': 'six'");
     stage_says(op, "'result': nil");
+    op = world_about(w, &operation_task_get, id);
+    world_give(w, op);
+    stage_says(op, "'checkpoint_size': 4");
+    assert_null(strstr(notation_show(operation_result(op), text, sizeof text), "'checkpoint': "));
     assert_true(world_retry(w, world_job(w, id)));
     jobs_world_pass(w, AO_S(1));
     begins_with(w, id, 2, "\xa3six");

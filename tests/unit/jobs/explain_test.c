@@ -169,6 +169,31 @@ JOBS_TEST(explains_after)
 }
 
 /* Both ran in two crashes; the third makes dead. */
+/* At most sixteen, and those alone that the caller may know of. */
+JOBS_TEST(who_waits_for_a_task_is_named)
+{
+    uint64_t first = submit_work(w);
+    struct job_spec spec = WORK(.after = &first, .after_count = 1);
+    char text[ID_TEXT_SIZE], wanted[64];
+    spec.tenant = span_text("other");
+    submit(w, &spec);
+    assert_null(strstr(explain(w, first), "awaited_by"));
+    spec.tenant = span_text("");
+    uint64_t second = submit(w, &spec);
+    snprintf(wanted, sizeof wanted, "'awaited_by': ['%s']", id_text(second, text));
+    stage_holds(explain(w, first), wanted);
+    for (unsigned n = 0; n < 30; n++)
+        submit(w, &spec);
+    const char *named = strstr(explain(w, first), "'awaited_by': ['");
+    unsigned count = 0;
+    for (const char *at = named; at < strchr(named, ']'); at++)
+        count += *at == ',';
+    assert_int_equal(count + 1, 16);
+    world_finish(world_run_of(w, first), "\xc0");
+    jobs_world_settle(w);
+    assert_null(strstr(explain(w, first), "awaited_by"));
+}
+
 STORED_TEST(explains_suspect)
 {
     struct job_spec spec = WORK(.durable = DURABLE_FSYNC);

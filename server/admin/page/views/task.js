@@ -7,7 +7,7 @@ import { tell } from '../ask.js';
 import { parameters, traceback } from '../contents.js';
 import { fill, fillNew, h, setText } from '../dom.js';
 import * as f from '../format.js';
-import { actorLink, badge, card, facts, heading, isOpen, taskLink, tickTimes, when } from '../parts.js';
+import { actorLink, badge, batchLink, card, facts, heading, isOpen, taskLink, tickTimes, when } from '../parts.js';
 import { follow } from '../live.js';
 import { poll } from '../poll.js';
 import { learn, mark, may, sentence } from '../rights.js';
@@ -38,7 +38,7 @@ function told({ event, text, data, traceback: trace }) {
 // What of an explanation is ids of other tasks, by the protocol.
 function others(explain) {
     const rows = [];
-    for (const [name, title] of [['running', 'runs in its place'], ['after', 'has to be done first'], ['after_any', 'has to end first'], ['after_failed', 'was not done'], ['turn', 'has the turn']]) {
+    for (const [name, title] of [['running', 'runs in its place'], ['after', 'has to be done first'], ['after_any', 'has to end first'], ['after_failed', 'was not done'], ['turn', 'has the turn'], ['awaited_by', 'wait for its end']]) {
         const ids = [explain[name]].flat().filter((id) => typeof id === 'string' && id);
         if (ids.length) rows.push(h('div', {}, h('span', { class: 'muted' }, `${title}: `), ids.slice(0, 12).map((id) => [taskLink(id), ' ']), ids.length > 12 && `and ${ids.length - 12} more`));
     }
@@ -47,6 +47,39 @@ function others(explain) {
     if (explain.last_error && !f.name(explain.text).includes(f.name(explain.last_error))) rows.push(h('div', { class: 'error' }, f.name(explain.last_error)));
     if (explain.next) rows.push(h('div', {}, h('span', { class: 'muted' }, 'next: '), when(explain.next)));
     return rows;
+}
+
+const SHOWN = 12; // tasks that one comes after
+
+// What it comes after, of the options as they were submitted; its parameters, as far as they are shown, say whose results it takes.
+function sources({ options, params_text: text }) {
+    const taken = new Set([...(text ?? '').matchAll(/"\$result":\s*"(t\w+)"/g)].map(([, id]) => id));
+    const rows = [['after', options?.after], ['after, however it ends', options?.after_any]].map(([title, of]) => [title, [of ?? []].flat()]).filter(([, ids]) => ids.length);
+    return rows.map(([title, ids]) => [title, [ids.slice(0, SHOWN).map((id) => h('div', {}, taskLink(id), taken.has(id) && h('span', { class: 'muted' }, ' its result is a parameter'))), ids.length > SHOWN && `and ${f.plural(ids.length - SHOWN, 'other')}`]]);
+}
+
+// The card of its checkpoint; the value, of up to 64 KiB, is asked for while somebody looks at it.
+function makeCheckpoint(id) {
+    const size = h('span', { class: 'muted' }), place = h('div', {}), look = h('details', { ontoggle: () => show().catch(() => {}) }, h('summary', {}, 'Value'), place);
+    const element = card(['Checkpoint', size], look);
+    let last = null;
+    element.hidden = true;
+
+    async function show() {
+        if (!look.open || element.hidden) return;
+        const { checkpoint, result_hidden: hidden } = await call('task.get', [id], { raw: true });
+        if (hidden) fillNew(place, 'hidden', h('p', { class: 'muted' }, 'Hidden. You have neither the right task.params, nor the right to call its method.'));
+        else if (checkpoint !== undefined) fillNew(place, checkpoint, () => valueTree(checkpoint));
+    }
+
+    /** `task`: as task.get answers without the result. */
+    async function draw(task) {
+        element.hidden = task.checkpoint_size === undefined;
+        setText(size, element.hidden ? '' : f.bytes(task.checkpoint_size));
+        if (isOpen(task) || last !== task.checkpoint_size) await show();
+        last = task.checkpoint_size;
+    }
+    return { element, draw };
 }
 
 export function view({ what: id }) {
@@ -71,12 +104,13 @@ export function view({ what: id }) {
         ],
     });
     let given = null; // id, method and parameters, which do not change
+    const checkpoint = makeCheckpoint(id);
     const paramsCard = card('Parameters', parts.params);
     const resultCard = card('Result', parts.error, parts.result);
     const element = h('div', { class: 'task' },
         heading('Task', parts.head, parts.acts), said,
         card('Why it is where it is', parts.why, parts.progress, parts.others),
-        h('div', { class: 'pair' }, card('Facts', parts.facts), h('div', { class: 'stack one' }, paramsCard, resultCard)),
+        h('div', { class: 'pair' }, card('Facts', parts.facts), h('div', { class: 'stack one' }, paramsCard, checkpoint.element, resultCard)),
         card('Attempts', attempts.element), card('History', parts.history));
     element.hidden = true;
     const whole = h('div', {}, said, element);
@@ -121,7 +155,7 @@ export function view({ what: id }) {
             h('span', {}, p.total ? `${f.count(p.done)} of ${f.count(p.total)}` : f.count(p.done)), p.text && h('span', { class: 'muted' }, f.name(p.text)));
         fillNew(parts.facts, { ...task, history: null, progress: null, reason: null }, () => facts([
             ['method', h('a', { href: link('tasks', null, { method: task.method }) }, f.name(task.method))], ['tenant', f.name(task.tenant)],
-            task.actor && ['actor', actorLink(task.actor, task.tenant)], task.reminder && ['reminder', f.name(task.reminder)], task.every && ['every', f.duration(task.every)], task.key !== null && ['key', h('code', {}, f.name(task.key))], ['priority', String(task.priority)], ['durable', task.durable],
+            task.actor && ['actor', actorLink(task.actor, task.tenant)], task.reminder && ['reminder', f.name(task.reminder)], task.every && ['every', f.duration(task.every)], task.key !== null && ['key', h('code', {}, f.name(task.key))], task.batch && ['batch', batchLink(task.batch)], ...sources(given), ['priority', String(task.priority)], ['durable', task.durable],
             ['attempt', `${task.attempt}${task.retries ? `, ${f.plural(task.failures, 'failure')} of at most ${task.retries + 1}` : ''}`],
             task.crashes > 0 && ['crashes', String(task.crashes)], task.losses > 0 && ['losses', String(task.losses)],
             ['submitted', when(task.created)], task.due && ['due', when(task.due)], task.started && ['began', when(task.started)], task.ended && ['ended', when(task.ended)],
@@ -170,11 +204,12 @@ export function view({ what: id }) {
 
     const polling = poll(async () => {
         try {
-            const task = await call('task.get', [id, { history: true, result: false, attempts: true, ...(given === null ? { params_text: true } : {}) }]);
+            const task = await call('task.get', [id, { history: true, result: false, attempts: true, ...(given === null ? { params_text: true, options: true } : {}) }]);
             given ??= task;
             const explain = await call('task.explain', [id]).catch((error) => { learn('task.explain', error); return null; });
             draw(task, explain);
             followFeed();
+            await checkpoint.draw(task);
             await drawResult(task);
         } catch (error) {
             learn('task.get', error);

@@ -137,7 +137,7 @@ export function view({ parameters }) {
     return {
         element: h('div', {}, heading('Tasks'),
             h('form', { class: 'search', role: 'search', onsubmit: search }, field, h('button', { type: 'submit' }, 'Search'), suggestions),
-            h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'actor:', 'contains:"a text of its parameters"', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
+            h('p', { class: 'muted help-line', id: 'search-help' }, 'a method or a task’s id, or ', ['method:', 'tenant:', 'key:', 'actor:', 'batch:', 'contains:"a text of its parameters"', 'older:1h', 'newer:10m'].map((w) => [h('code', {}, w), ' ']), '– press / to search'),
             wrong, chips, list.said, onlyCard('Tasks', h('div', { class: 'above' }, bar.element, givenLabel), table.element), pages.element),
         title: 'Tasks', table, update, back: bar.clear, search: () => field.focus(), refresh: list.now, previous: () => pages.turn(-1), next: () => pages.turn(1),
         close: () => { letFeed(); controller.abort(); list.stop(); },
