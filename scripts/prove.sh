@@ -67,14 +67,18 @@ actors() {
 }
 
 # Tasks that submit tasks, read results and keep checkpoints, and batches in batches, under power cuts, and under kill -9 of the server
-# and of the workers: ERGON_CUTS and ERGON_KILLS say how often, ERGON_ROOTS how many tasks begin it, ERGON_SEED of which random numbers.
+# and of the workers: ERGON_CUTS and ERGON_KILLS say how often, ERGON_ROOTS how many tasks begin it, ERGON_TREES how many trees of three
+# batches there are, ERGON_SEED of which random numbers.
 compose() {
     for test in compose_cuts batches_cuts; do
         cmake --build "$build" --target "test_unit_jobs_$test" >/dev/null
         ERGON_CUTS=${ERGON_CUTS:-1000} "$build/tests/unit/jobs/test_unit_jobs_$test"
     done
-    ERGON_BUILD="$build" ERGON_KILLS=${ERGON_KILLS:-200} ERGON_ROOTS=${ERGON_ROOTS:-3000} "$python" tests/e2e/compose_killed_test.py
+    ERGON_BUILD="$build" ERGON_KILLS=${ERGON_KILLS:-200} ERGON_ROOTS=${ERGON_ROOTS:-3000} ERGON_TREES=${ERGON_TREES:-300} "$python" tests/e2e/compose_killed_test.py
 }
+
+# The same on two nodes with PostgreSQL, whose owner is killed: ERGON_KILLS says how often (25), the others are as above.
+compose_cluster() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/cluster/compose.py; }
 
 # A stop of a server that is full of each kind of thing: ERGON_KINDS says of which.
 stop() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/limits/prove.py; }
@@ -122,7 +126,7 @@ inbox() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/cluster
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems actors compose stop attacks cluster inbox tls models histories cluster-sim fuzz sim"
+all="damages kill cuts fleet sems actors compose compose-cluster stop attacks cluster inbox tls models histories cluster-sim fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$(echo "$name" | tr - _)" ;;
