@@ -113,6 +113,12 @@ cluster_sim() {
     ! grep -A 1 -e '^finding' -e 'to repeat it' "$log"
 }
 
+# Handlers that end, hang or exhaust the processes of their module, among others: ERGON_HARMS says how many.
+modules() {
+    cmake --build "$build" --target module_harm >/dev/null
+    ERGON_BUILD="$build" ERGON_HARMS=${ERGON_HARMS:-1000} "$python" tests/e2e/modules_test.py Harm.test_harms_among_others
+}
+
 # Attacks of clients, each for ERGON_SECONDS: ERGON_ATTACKS says which.
 attacks() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/attacks/prove.py; }
 
@@ -126,7 +132,7 @@ inbox() { ERGON_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 "$python" tests/cluster
 # What testssl.sh says of the TLS listener.
 tls() { ERGON_BUILD="$build" scripts/tls.sh; }
 
-all="damages kill cuts fleet sems actors compose compose-cluster stop attacks cluster inbox tls models histories cluster-sim fuzz sim"
+all="damages kill cuts fleet sems actors compose compose-cluster modules stop attacks cluster inbox tls models histories cluster-sim fuzz sim"
 for name in ${*:-$all}; do
     case " $all " in
     *" $name "*) printf '\n== %s\n' "$name" && "$(echo "$name" | tr - _)" ;;

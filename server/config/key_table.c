@@ -77,7 +77,8 @@ static const struct config_key keys[] = {
      AT(admin.request_timeout), .normal = "30s", LIMIT(MS, DAY),
      .help = "time to send a whole HTTP request, and between reads of its answer"},
     {"modules", "module", &config_textlist, AT(modules),
-     .help = "shared object that registers handlers, or a name from the server: demo"},
+     .help = "shared object that registers handlers, or a name from the server: demo; with "
+             ",process in processes of its own"},
     {"tokens_file", "tokens", &config_path, AT(tokens_file), .live = true,
      .help = "bearer tokens: lines of SHA-256 hash, principal, allowed methods"},
     {"roles", NULL, &config_maps, MAPS(roles, role_count, role), .live = true,

@@ -4,7 +4,7 @@
  *     thumbs.so,process
  *     thumbs.so,process,processes=4,slots=16,memory=512m,stuck=5s
  *
- * A ';' is a ',' too: in ERGON_MODULES a comma begins the next module.
+ * A ';' is a ',' too: in ERGON_MODULE a comma begins the next module.
  *
  * Pure; thread: any. */
 #ifndef ERGON_CONFIG_MODULE_SPEC_H

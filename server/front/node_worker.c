@@ -152,17 +152,36 @@ static bool has_report(const struct node_worker *w)
     return w->options.jobs && !w->reported && jobs_old_board(w->options.jobs, &begun, &epoch) > 0;
 }
 
-static void pack_methods(const struct node_worker *w, enum node_worker_kind kind, struct pack *p)
+static bool is_any(const struct method *m)
+{
+    (void)m;
+    return true;
+}
+
+static bool is_secret(const struct method *m)
+{
+    return m->handler->flags & ERGON_SECRET_PARAMS;
+}
+
+/* The names of those that it offers, and that are chosen. */
+static void pack_chosen(const struct node_worker *w, enum node_worker_kind kind,
+                        bool (*is_chosen)(const struct method *m), struct pack *p)
 {
     const struct registry *registry = w->options.registry;
-    uint32_t count = w->offered[kind];
+    const struct method *chosen[METHODS_MAX];
+    uint32_t left = w->offered[kind], count = 0;
 
+    for (uint32_t i = 0; left > 0; i++) {
+        const struct method *m = registry_at(registry, i);
+        if (!m || !is_offered(m, kind))
+            continue;
+        left--;
+        if (is_chosen(m))
+            chosen[count++] = m;
+    }
     pack_array(p, count);
-    for (uint32_t i = 0; count > 0; i++)
-        if (registry_at(registry, i) && is_offered(registry_at(registry, i), kind)) {
-            pack_span(p, registry_at(registry, i)->name);
-            count--;
-        }
+    for (uint32_t i = 0; i < count; i++)
+        pack_span(p, chosen[i]->name);
 }
 
 static bool offer(struct node_worker *w, enum node_worker_kind kind)
@@ -171,15 +190,19 @@ static bool offer(struct node_worker *w, enum node_worker_kind kind)
 
     pack_init(&p);
     pack_array(&p, 2);
-    pack_methods(w, kind, &p);
-    pack_map(&p, w->is_process ? 5 : 6); /* its server knows when it ends */
+    pack_chosen(w, kind, is_any, &p);
+    pack_map(&p, w->is_process ? 5 : 6);
     pack_key_uint(&p, "slots", w->options.slots[kind]);
     pack_key_str(&p, "name", w->node);
-    pack_key_str(&p, "host", w->node);
     pack_key_str(&p, "version", ERGON_VERSION);
     pack_key_bool(&p, "context", true);
-    if (!w->is_process)
+    if (w->is_process) { /* its server knows where it is, and when it ends, but not the module */
+        pack_str(&p, "secret");
+        pack_chosen(w, kind, is_secret, &p);
+    } else {
+        pack_key_str(&p, "host", w->node);
         pack_key_str(&p, "lease", LEASE);
+    }
     bool good = ask(w, ID_REGISTER, "worker.register", &p);
     pack_fini(&p);
     w->state = WORK_REGISTERING;

@@ -22,6 +22,7 @@
 enum { NAME_SIZE = 48, TEXT_SIZE = 300, MODULES_MAX = 64 };
 #define LOAD_TIME   AO_S(30)
 #define PAUSE_FIRST AO_MS(100) /* after a process that did not come to run; then twice as long */
+#define APART       AO_MS(100) /* from the begin of one that ran to that of the next */
 #define PAUSE_MOST  AO_S(10)
 
 struct module {
@@ -40,6 +41,7 @@ struct process {
     uint32_t number;        /* of this one, among all that were ever started */
     enum process_state state;
     ao_time until; /* WAITING: when it is started; STARTING: when it is given up */
+    ao_time began; /* RUNNING: since when */
     ao_time pause; /* of the next failure */
 };
 
@@ -164,7 +166,7 @@ static void ended(struct processes *p, struct process *one)
         failed_to_start(one, why);
         return;
     }
-    one->until = 0; /* at once: each of these ends has cost somebody an attempt */
+    one->until = one->began + APART; /* no later: its end has cost somebody an attempt */
     log_warn("process of a module ended", LOG_STR("module", one->module->name),
              LOG_UINT("process", number), LOG_INT("pid", pid), LOG_STR("reason", why),
              LOG_STR("handler", *text ? text : NULL));
@@ -179,6 +181,7 @@ static void began(struct processes *p, struct process *one)
     if (!why && connect_it(p, one)) {
         close_hello(one);
         one->pause = PAUSE_FIRST;
+        one->began = clock_monotonic();
         set_state(p, one, PROCESS_RUNNING);
         return;
     }

@@ -453,7 +453,9 @@ static void record_cause(const struct backtrace *b)
                                                 : LOG_STR("address", is_fault() ? address : NULL)};
 
     backtrace_address((uintptr_t)cause.si_addr, address);
-    write_record("the server dies of a signal", fields, b);
+    write_record(note_end ? "the process of the module dies of a signal"
+                          : "the server dies of a signal",
+                 fields, b);
 }
 
 /* Writes the record with the frames.  If unwinding them faults, the handler runs again and writes
@@ -513,7 +515,9 @@ static void on_exit_call(int status, void *arg)
     if (note_end)
         note_end("exit() was called");
     backtrace_take(&b, NULL);
-    write_record("exit() was called in a running server", fields, &b);
+    write_record(note_end ? "exit() was called in the process of the module"
+                          : "exit() was called in a running server",
+                 fields, &b);
     leave_file("exit()");
     _exit(CRASH_EXIT_CALLED);
 }

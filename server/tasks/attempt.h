@@ -55,8 +55,13 @@ static inline void attempt_over(const struct task *t)
 /* By the executor that runs it: where it is, for people. */
 static inline void attempt_enter(const struct task *t, enum attempt_stage stage)
 {
-    if (__builtin_expect(task_is(t, TASK_ATTEMPT), 0))
-        atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
+    if (__builtin_expect(!task_is(t, TASK_ATTEMPT), 1))
+        return;
+    atomic_store_explicit(&t->attempt->stage, (uint8_t)stage, memory_order_relaxed);
+    if (t->attempt->mark)
+        atomic_store_explicit(&t->attempt->mark->place,
+                              stage == ATTEMPT_PARKED ? MARK_PARKED : MARK_HERE,
+                              memory_order_relaxed);
 }
 
 /* The turn in which submissions of the attempt are gathered; where it has none, one without an

@@ -113,6 +113,7 @@ struct attempt_mark *call_board_give(struct call_board *b, uint64_t number)
     f->first = (f->first + 1) % b->count;
     f->count--;
     atomic_store_explicit(&p->number, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->mark.place, MARK_HERE, memory_order_relaxed);
     atomic_store_explicit(&p->mark.stage, MARK_GIVEN, memory_order_release);
     atomic_store_explicit(&p->number, number, memory_order_release);
     return &p->mark;
@@ -149,9 +150,11 @@ void call_board_blame(struct call_board *b, const struct attempt_mark *mark, con
 
 /* --- The server --- */
 
-static bool is_begun(const struct place *p)
+/* Was its handler being run? */
+static bool is_running(const struct place *p)
 {
-    return atomic_load_explicit(&p->mark.stage, memory_order_acquire) == MARK_BEGUN;
+    return atomic_load_explicit(&p->mark.stage, memory_order_acquire) == MARK_BEGUN &&
+           atomic_load_explicit(&p->mark.place, memory_order_relaxed) != MARK_PARKED;
 }
 
 /* Place + 1; 0: it is not known. */
@@ -163,7 +166,7 @@ static uint32_t guilty(const struct call_board *b)
     if (said != 0)
         return said <= b->count ? said : 0;
     for (uint32_t i = 0; i < b->count; i++) {
-        if (!is_begun(&s->places[i]))
+        if (!is_running(&s->places[i]))
             continue;
         if (found != 0)
             return 0;

@@ -28,6 +28,9 @@ enum attempt_stage { ATTEMPT_ASSIGNED, ATTEMPT_RUNNING, ATTEMPT_PARKED, ATTEMPT_
 /* How far an attempt has come, for the next process: memory of the source's, which may
  * outlive it.  All accesses are relaxed or release; nobody but a later process reads what the
  * executor writes. */
+/* Where one that has begun is: with an executor of this process; with a worker, in another process;
+ * parked, so that no code of its runs. */
+enum mark_place { MARK_HERE, MARK_AT_WORKER, MARK_PARKED };
 enum mark_stage { MARK_FREE, MARK_GIVEN, MARK_BEGUN, MARK_OVER };
 struct attempt_mark {
     /* When its handler began, of the executors' clock.  Orders nothing (relaxed): `stage` publishes
@@ -36,9 +39,9 @@ struct attempt_mark {
     /* enum mark_stage.  Release wherever it is written, so that the words beside it were written
      * before; it is read by the next process. */
     _Atomic uint32_t stage;
-    /* 1: it runs at a worker, in another process.  Relaxed, by the worker loop once it has begun.
-     */
-    _Atomic uint32_t at_worker;
+    /* enum mark_place.  Relaxed, by the worker loop once it has begun, and by the executor that
+     * parks it. */
+    _Atomic uint32_t place;
 };
 
 /* One attempt, as it is to be run. */

@@ -168,7 +168,7 @@ static void see_to_end(struct worker_executor *r);
 static void note_place(const struct task *t)
 {
     if (task_is(t, TASK_ATTEMPT) && t->attempt->mark)
-        atomic_store_explicit(&t->attempt->mark->at_worker, 1, memory_order_relaxed);
+        atomic_store_explicit(&t->attempt->mark->place, MARK_AT_WORKER, memory_order_relaxed);
 }
 
 /* From the lane. */

@@ -127,7 +127,7 @@ enum mark_stage board_stage(const struct board_place *place)
 bool board_is_crash(const struct board_place *place)
 {
     return board_stage(place) == MARK_BEGUN &&
-           !atomic_load_explicit(&place->slot->mark.at_worker, memory_order_relaxed);
+           atomic_load_explicit(&place->slot->mark.place, memory_order_relaxed) != MARK_AT_WORKER;
 }
 
 /* --- Attempts --- */
@@ -144,7 +144,7 @@ struct board_place *board_take(struct board *b, struct job *job, uint32_t attemp
     slot->attempt = attempt;
     slot->check = check_of(job->id, attempt);
     atomic_store_explicit(&slot->mark.began, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->mark.at_worker, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->mark.place, MARK_HERE, memory_order_relaxed);
     set_stage(slot, MARK_GIVEN);
     place->returned = false;
     place->next = job->places;

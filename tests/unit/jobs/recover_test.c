@@ -434,7 +434,7 @@ STORED_TEST(what_ran_at_workers_is_no_crash_of_the_server)
     uint64_t id = jobs_world_submit(w, &WORK(.durable = DURABLE_FSYNC));
     for (unsigned i = 0; i < 3; i++) {
         jobs_world_pass(w, AO_MS(5));
-        atomic_store(&world_run_of(w, id)->run.mark->at_worker, 1);
+        atomic_store(&world_run_of(w, id)->run.mark->place, MARK_AT_WORKER);
         jobs_world_crash(w);
     }
     jobs_world_pass(w, AO_MS(5));

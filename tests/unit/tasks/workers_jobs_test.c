@@ -319,7 +319,7 @@ TASKS_TEST(an_attempt_that_nobody_wants_is_told_and_keeps_its_slot)
     open_world(2);
     join(&a, 1, 1);
     keep(2);
-    assert_int_equal(atomic_load(&s.items[0].mark.at_worker), 1);
+    assert_int_equal(atomic_load(&s.items[0].mark.place), MARK_AT_WORKER);
     attempt_flag(w.tasks, s.items[0].task, ATTEMPT_LATE);
     tasks_world_run();
     assert_int_equal(a.unwanted, 1);

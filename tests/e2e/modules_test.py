@@ -1,0 +1,177 @@
+"""Modules in processes of their own: whatever a handler does to its process costs its own attempt, and nobody else's."""
+import os
+import random
+import subprocess
+import unittest
+
+from harness import BUILD, ERGOND, SANITIZED, SOURCE, RemoteError, Server, ServerTest, build_handlers, build_module, eventually, scratch
+
+HARM = os.path.join(BUILD, "tests", "e2e", "harm.so")
+HARMS = int(os.environ.get("ERGON_HARMS", "24"))
+# A sanitizer takes the signals of faults, and more memory than a limit may be.
+MEMORY = "off" if SANITIZED else "192m"
+ENDS = {"exit": "exit() was called", "_exit": "it exited, or was killed", "kill": "it exited, or was killed"}
+if not SANITIZED:
+    ENDS |= {"segv": "SIGSEGV", "abort": "SIGABRT", "hog": "SIGSEGV", "loop": "its step did not return in time"}
+WAITS_AT_ONCE = 1000
+METHODS = ("harm.step", "harm.nap", "harm.block")
+
+
+def spec(*options):
+    return ",".join([HARM, "process", f"memory={MEMORY}", "stuck=1s", *options])
+
+
+def processes(server):
+    """Those that the server has started."""
+    found = []
+    for thread in os.listdir(f"/proc/{server.pid}/task"):
+        with open(f"/proc/{server.pid}/task/{thread}/children", encoding="ascii") as f:
+            found += f.read().split()
+    return found
+
+
+class Harm(ServerTest):
+    FLAGS = ("--module", spec("processes=2"))
+
+    def ended(self, *tasks):
+        done, waits = [], list(tasks)
+        while waits:
+            answer = self.client.call("task.wait", waits[:WAITS_AT_ONCE], {"timeout": "60s"})
+            done += answer["ended"]
+            ended = {task["id"] for task in answer["ended"]}
+            waits = [task for task in waits[WAITS_AT_ONCE:] + waits[:WAITS_AT_ONCE] if task not in ended]
+        return done
+
+    def workers(self):
+        return self.client.call("worker.list")["workers"]
+
+    def submit(self, method, how, **options):
+        return self.client.call("task.submit", method, [how], options)["id"]
+
+    def test_what_a_call_does_to_its_process(self):
+        for how, text in ENDS.items():
+            for method in METHODS:
+                if (method, how) == ("harm.block", "loop"):
+                    continue  # it has a thread of its own, and no limit
+                with self.refused("CRASHED") as caught:
+                    self.client.call(method, how)
+                self.assertIn(text, str(caught.exception.value), (method, how))
+                self.assertEqual(self.client.call(method, "fine"), "fine")
+
+    def test_a_task_fails_by_it_and_is_tried_again_as_after_any_failure(self):
+        task, = self.ended(self.submit("harm.nap", "_exit", retries=2, backoff="1ms"))
+        self.assertEqual((task["state"], task["failures"], task["losses"]), ("dead", 3, 0), task)
+        self.assertIn("CRASHED: the handler ended its process", task["error"])
+
+    def test_a_blocking_handler_that_does_not_end_in_time(self):
+        task = self.submit("harm.block", "loop" if not SANITIZED else "_exit", timeout="200ms")
+        self.assertNotEqual(self.ended(task)[0]["state"], "done")
+        eventually(lambda: self.client.call("harm.block", "fine") == "fine", "there is room again")
+        eventually(lambda: not any(worker["late"] for worker in self.workers()), "its process was ended")
+
+    def test_harms_among_others(self):
+        rng = random.Random(int(os.environ.get("ERGON_SEED", "1")))
+        self.client.call("harm.step", "fine")
+        eventually(lambda: len(self.workers()) == 4, "all processes are there")
+        descriptors, maps = self.server.fds(), self.count_maps()
+        hows = [rng.choice(sorted(ENDS)) for _ in range(HARMS)]
+        others, harms = [], []
+        for how in hows:
+            others += [self.submit(rng.choice(METHODS), "fine") for _ in range(8)]
+            harms.append(self.submit(rng.choice(METHODS[:2]), how, retries=0))
+        for task in self.ended(*others):
+            self.assertEqual((task["state"], task["result"], task["failures"], task["crashes"]), ("done", "fine", 0, 0), task)
+        known = 0
+        for task in self.ended(*harms):
+            self.assertNotEqual(task["state"], "done", task)
+            known += "CRASHED" in task["error"]
+        self.assertGreater(known, HARMS / 2)
+        self.assertTrue(self.client.call("server.audit")["balanced"])
+        eventually(lambda: len(self.workers()) == 4, "all processes are there again")
+        eventually(lambda: len(processes(self.server)) == 2, "none is left behind")
+        eventually(lambda: self.server.fds() <= descriptors, "no descriptor is left behind")
+        eventually(lambda: self.count_maps() <= maps, "no board is left behind")
+
+    def count_maps(self):
+        with open(f"/proc/{self.server.pid}/maps", encoding="utf-8") as f:
+            return f.read().count("ergon calls")
+
+    def test_no_other_worker_takes_its_methods(self):
+        with self.refused("DENIED") as caught:
+            self.client.call("worker.register", ["harm.step"])
+        self.assertIn("in processes of its module", str(caught.exception.value))
+
+
+class Ends(unittest.TestCase):
+    def setUp(self):
+        self.folder = scratch(self.addCleanup)
+
+    def start_failing(self, *flags):
+        done = subprocess.run([ERGOND, "--listen", "ergon://127.0.0.1:0", *flags], capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        return done.stderr
+
+    def test_none_outlives_its_server(self):
+        server = Server("--module", spec("processes=2"))
+        client = server.connect()
+        eventually(lambda: len(client.call("worker.list")["workers"]) == 4, "all processes are there")
+        pids = processes(server)
+        self.assertEqual(len(pids), 2)
+        client.close()
+        server.discard()
+        eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "they are gone")
+
+    def test_it_drains_as_any_server(self):
+        with Server("--module", spec()) as server:
+            client = server.connect()
+            call = client.send("harm.nap", "fine")
+            self.assertEqual(client.result(call), "fine")
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_module_that_is_none(self):
+        self.assertIn("cannot be read", self.start_failing("--module", "/nonexistent.so,process"))
+        path = os.path.join(self.folder, "empty.so")
+        with open(path, "w", encoding="ascii"):
+            pass
+        self.assertIn("a process of the module " + path + ": cannot load", self.start_failing("--module", path + ",process"))
+
+    def test_a_module_that_ends_as_it_is_loaded(self):
+        path = build_handlers(self.folder, "ends", """
+#include <ergon/handler.h>
+#include <unistd.h>
+ERGON_MODULE(ends, "ends", "1.0")
+{
+    (void)module;
+    _exit(0);
+}
+""")
+        self.assertIn("it ended before it said what it brings", self.start_failing("--module", path + ",process"))
+
+    def test_methods_that_are_there_already(self):
+        said = self.start_failing("--module", HARM, "--module", spec())
+        self.assertIn("is registered already", said)
+
+    def test_actors_stay_in_the_server(self):
+        path = os.path.join(self.folder, "tally.so")
+        build_module(os.path.join(SOURCE, "examples", "actor", "tally.c"), path, "-fPIC", "-I", os.path.join(SOURCE, "include"))
+        self.assertIn("load it without `process`", self.start_failing("--module", path + ",process"))
+
+    def test_what_the_configuration_says_wrong(self):
+        for flags, says in ((("--module", HARM + ",slots=3"), "the first option of a module is process"),
+                            (("--module", HARM + ",process,memory=1m"), "at least 32m"),
+                            (("--sandbox", "--module", HARM + ",process"), "sandbox_allow: execve")):
+            self.assertIn(says, self.start_failing(*flags))
+
+    def test_in_the_sandbox(self):
+        with Server("--sandbox", "--sandbox-allow", "execve", "--module", spec()) as server, server.connect() as client:
+            with self.assertRaises(RemoteError):
+                client.call("harm.step", "_exit")
+            self.assertEqual(client.call("harm.step", "fine"), "fine")
+
+    def test_by_the_environment(self):
+        with Server(demo=False, env={"ERGON_MODULE": f"demo,{HARM};process;memory={MEMORY}"}) as server, server.connect() as client:
+            self.assertEqual(client.call("harm.step", "fine"), "fine")
+
+
+if __name__ == "__main__":
+    unittest.main()
