@@ -69,6 +69,14 @@ class Harm(ServerTest):
         eventually(lambda: self.client.call("harm.block", "fine") == "fine", "there is room again")
         eventually(lambda: not any(worker["late"] for worker in self.workers()), "its process was ended")
 
+    def test_others_that_had_begun_are_run_again_uncounted(self):
+        tasks = [self.submit("harm.nap", "fine") for _ in range(8)]
+        guilty = self.submit("harm.nap", "kill")
+        tasks += [self.submit("harm.nap", "fine") for _ in range(8)]
+        for task in self.ended(*tasks):
+            self.assertEqual((task["state"], task["failures"], task["losses"]), ("done", 0, 0), task)
+        self.assertIn("CRASHED", self.ended(guilty)[0]["error"])
+
     def test_harms_among_others(self):
         rng = random.Random(int(os.environ.get("ERGON_SEED", "1")))
         self.client.call("harm.step", "fine")
@@ -120,6 +128,59 @@ class Ends(unittest.TestCase):
         client.close()
         server.discard()
         eventually(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), "they are gone")
+
+    def test_calls_wait_while_it_starts(self):
+        with Server("--module", spec()) as server, server.connect() as client:
+            for _ in range(3):
+                harm, others = client.send("harm.step", "kill"), [client.send("harm.nap", "fine") for _ in range(3)]
+                with self.assertRaises(RemoteError) as caught:
+                    client.result(harm)
+                self.assertEqual(caught.exception.code, "CRASHED")
+                self.assertEqual([client.result(call) for call in others], ["fine"] * 3)
+
+    def test_secret_parameters(self):
+        path = build_handlers(self.folder, "secret", """
+#include <ergon/handler.h>
+static void run(struct ergon_task *task) { ergon_result_nil(task); }
+static const struct ergon_handler login = {.size = sizeof login, .kind = ERGON_BLOCKING, .name = "login", .run = run,
+                                           .flags = ERGON_SECRET_PARAMS};
+ERGON_MODULE(secret, "secret", "1.0")
+{
+    return ergon_register(module, &login);
+}
+""")
+        with Server("--module", path + ",process,memory=off") as server, server.connect() as client:
+            client.call("login", "hunter2")
+            task = client.call("task.submit", "login", ["hunter2"], {"delay": "1h"})["id"]
+            self.assertNotIn("hunter2", str(client.call("task.explain", task)))
+
+    def test_what_a_handler_says_and_submits(self):
+        path = build_handlers(self.folder, "says", """
+#include <ergon/handler.h>
+static void run(struct ergon_task *task)
+{
+    struct ergon_bytes seen;
+    ergon_progress(task, 1, 2, "half");
+    ergon_partial(task, "\\x07", 1);
+    ergon_submit(task, "echo", (struct ergon_bytes){(const uint8_t *)"\\x91\\xa4" "left", 6}, (struct ergon_bytes){0});
+    if (!ergon_last_checkpoint(task, &seen)) {
+        ergon_checkpoint(task, "\\x2a", 1);
+        ergon_fail(task, "FIRST", "the next one has the checkpoint");
+        return;
+    }
+    ergon_result_raw(task, seen.at, seen.len);
+}
+static const struct ergon_handler says = {.size = sizeof says, .kind = ERGON_BLOCKING, .name = "says", .run = run};
+ERGON_MODULE(says_module, "says", "1.0")
+{
+    return ergon_register(module, &says);
+}
+""")
+        with Server("--module", path + ",process,memory=off") as server, server.connect() as client:
+            task = client.call("task.submit", "says", [], {"retries": 1, "backoff": "1ms"})["id"]
+            ended = client.call("task.wait", [task], {"timeout": "60s"})["ended"][0]
+            self.assertEqual((ended["state"], ended["result"], ended["progress"]["text"]), ("done", 42, "half"), ended)
+            eventually(lambda: [t["state"] for t in client.call("task.list", {"method": "echo"})["tasks"]] == ["done"], "it was submitted once")
 
     def test_it_drains_as_any_server(self):
         with Server("--module", spec()) as server:
