@@ -218,7 +218,8 @@ static enum ergon_error check_method(struct jobs *jobs, struct span method, bool
         return refuse(ERGON_E_NO_EXECUTOR, text, size,
                       "\"%s\" needs a %s executor, and the server has none", method_name(m),
                       method_kind(m));
-    if ((m && !method_of_workers(m)) || (q && (queue_was_offered(q) || queue_is_open(q))))
+    if ((m && (!method_of_workers(m) || m->of_processes)) ||
+        (q && (queue_was_offered(q) || queue_is_open(q))))
         return ERGON_OK;
     if (!is_expected(jobs, method))
         return refuse(ERGON_E_NO_METHOD, text, size, "no handler offers \"%.*s\"",
