@@ -1,7 +1,6 @@
 #include "client/cli/become.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +8,7 @@
 #include "client/cli/output.h"
 
 /* Behind the last slash of the name of this program's own file goes the other's. */
-static bool beside(const char *program, char path[static PATH_MAX])
+bool program_beside(const char *program, char path[static PATH_MAX])
 {
     ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
     if (len <= 0)
@@ -27,7 +26,7 @@ enum status become(char *const *argv, const char *why, const char *advice)
 {
     char path[PATH_MAX], text[96];
     fflush(stdout);
-    if (beside(argv[0], path))
+    if (program_beside(argv[0], path))
         execv(path, argv);
     else
         execvp(argv[0], argv);

@@ -130,7 +130,7 @@ struct command {
 
 extern const struct command CALL, TASK, QUEUE, CRON, WORKER, ACTOR, BATCH, SEM, EVENT, EVENTS,
     CONNECTION, AUDIT, STORE, CLUSTER, CONTEXT, PING, INFO, TOP, DOCTOR, METHODS, WHOAMI, TOKEN,
-    BENCH, SIM, COMPLETION, DEBUG;
+    BENCH, SIM, MODULE, COMPLETION, DEBUG;
 
 /* The name of a command within its group: its last word. */
 static inline const char *command_word(const struct command *c)

@@ -120,6 +120,7 @@ static const struct {
     {"context delete", KIND_CONTEXTS, 0, -1},
     {"context rename", KIND_CONTEXTS, 0, 0},
     {"completion", KIND_SHELLS, 0, 0},
+    {"module check", KIND_MODULES, 0, 0},
 };
 
 enum completion_kind completion_kind_of_argument(const char *command, int position)

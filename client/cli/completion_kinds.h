@@ -19,7 +19,8 @@ enum completion_kind {
     KIND_CONNECTIONS,
     KIND_NODES,
     KIND_CONTEXTS,
-    KIND_SHELLS
+    KIND_SHELLS,
+    KIND_MODULES /* files: shared objects */
 };
 
 /* The value of an option, whichever command has it. */

@@ -253,20 +253,29 @@ static bool is_line(const char *name)
     return true;
 }
 
-static void offer_file(struct offers *o, int folder, const char *path, int head, const char *name)
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), end_len = strlen(end);
+    return len >= end_len && strcmp(name + len - end_len, end) == 0;
+}
+
+/* A folder, or a file with this end. */
+static void offer_file(struct offers *o, int folder, const char *path, int head, const char *name,
+                       const char *end)
 {
     struct stat about;
     bool is_folder = fstatat(folder, name, &about, 0) == 0 && S_ISDIR(about.st_mode);
-    if (is_line(path) && is_line(name)) {
-        printf("%.*s@%.*s%s%s\n", o->at->prefix_len, o->at->prefix, head, path, name,
+    const char *mark = path == o->at->begin ? "" : "@";
+    if (is_line(path) && is_line(name) && (is_folder || ends_with(name, end))) {
+        printf("%.*s%s%.*s%s%s\n", o->at->prefix_len, o->at->prefix, mark, head, path, name,
                is_folder ? "/" : "");
         o->count++;
     }
 }
 
-static void offer_files(struct offers *o)
+/* Files whose path begins with `path`, what the cursor is behind, or all of that but its '@'. */
+static void offer_files(struct offers *o, const char *path, const char *end)
 {
-    const char *path = o->at->begin + 1;
     const char *slash = strrchr(path, '/');
     const char *begin = slash != NULL ? slash + 1 : path;
     int head = (int)(begin - path);
@@ -276,7 +285,7 @@ static void offer_files(struct offers *o)
         if (strncmp(e->d_name, begin, strlen(begin)) == 0 &&
             (e->d_name[0] != '.' || begin[0] == '.') && strcmp(e->d_name, ".") != 0 &&
             strcmp(e->d_name, "..") != 0)
-            offer_file(o, dirfd(d), path, head, e->d_name);
+            offer_file(o, dirfd(d), path, head, e->d_name, end);
     if (d != NULL)
         closedir(d);
     free(folder);
@@ -291,6 +300,8 @@ static void offer_kind(struct offers *o, enum completion_kind kind)
         offer_contexts(o);
     else if (kind == KIND_SHELLS)
         offer_all(o, shells);
+    else if (kind == KIND_MODULES)
+        offer_files(o, o->at->begin, ".so");
     else if (kind != KIND_NONE)
         ask_server(o, kind);
 }
@@ -303,7 +314,7 @@ static void offer_value(struct offers *o)
     if (choices != NULL)
         offer_all(o, choices);
     else if (p->begin[0] == '@' && p->option->kind == OPTION_ARGUMENT)
-        offer_files(o);
+        offer_files(o, p->begin + 1, "");
     else
         offer_kind(o, completion_kind_of_option(p->option->name));
 }
@@ -313,7 +324,7 @@ static void offer_argument(struct offers *o)
     const struct completion_place *p = o->at;
     const struct command *c = p->command;
     if (p->begin[0] == '@' && c != NULL && (c->parameters || p->arguments > 0)) {
-        offer_files(o);
+        offer_files(o, p->begin + 1, "");
         return;
     }
     if (p->arguments == 0)

@@ -18,9 +18,9 @@
 #include "base/suggest.h"
 
 static const struct command *const COMMANDS[] = {
-    &CALL,   &TASK,       &QUEUE,  &CRON,  &WORKER,  &ACTOR,   &BATCH, &SEM,        &EVENT,
-    &EVENTS, &CONNECTION, &AUDIT,  &STORE, &CLUSTER, &CONTEXT, &PING,  &INFO,       &TOP,
-    &DOCTOR, &METHODS,    &WHOAMI, &TOKEN, &BENCH,   &SIM,     &DEBUG, &COMPLETION, NULL};
+    &CALL,       &TASK,  &QUEUE, &CRON,    &WORKER,  &ACTOR, &BATCH,      &SEM, &EVENT,  &EVENTS,
+    &CONNECTION, &AUDIT, &STORE, &CLUSTER, &CONTEXT, &PING,  &INFO,       &TOP, &DOCTOR, &METHODS,
+    &WHOAMI,     &TOKEN, &BENCH, &SIM,     &MODULE,  &DEBUG, &COMPLETION, NULL};
 
 static const char *const GENERAL =
     "Environment: ERGON_URL, ERGON_TOKEN or ERGON_TOKEN_FILE, ERGON_CONTEXT; options go first.\n"

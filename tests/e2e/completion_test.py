@@ -72,6 +72,18 @@ class Offers(CompletionTest):
         self.assertTrue(all(line.isdigit() for line in self.live("connection", "kill", "")))
         self.assertGreaterEqual(len(self.live("connection", "kill", "")), 1)
 
+    def test_files_of_modules(self):
+        for name in "thumbs.so", "thumbs.c", ".hidden.so":
+            with open(os.path.join(self.folder, name), "w"):
+                pass
+        os.mkdir(os.path.join(self.folder, "deep"))
+        with open(os.path.join(self.folder, "deep", "other.so"), "w"):
+            pass
+        self.assertEqual(sorted(self.live("module", "check", "")), ["deep/", "thumbs.so"])
+        self.assertEqual(self.live("module", "check", "./th"), ["./thumbs.so"])
+        self.assertEqual(self.live("module", "check", "--seed", "7", "deep/"), ["deep/other.so"])
+        self.assertEqual(self.live("module", "check", "thumbs.so", "th"), [])
+
     def test_actors(self):
         for name in "eggs", "cakes":
             self.assertEqual(run_ergon(server.urls[0], "actor", "call", f"counter/{name}", "add", "1")[0], OK)
