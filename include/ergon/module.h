@@ -337,6 +337,13 @@ struct ergon_host {
     /* The last checkpoint of an earlier attempt: one raw value.  False: there is none, and `value`
      * is empty. */
     bool (*last_checkpoint)(struct ergon_task *task, struct ergon_bytes *value);
+
+    /* --- Batches (since 1.6): ids, ERGON_TASK_ID_SIZE bytes each; false: there is none --- */
+    /* That of which the task is a member. */
+    bool (*batch)(struct ergon_task *task, char *buf);
+    /* That which has submitted the task, as its first member failed or at its end, and is still
+     * kept. */
+    bool (*callback_of)(struct ergon_task *task, char *buf);
 };
 
 /* What a module is.  Constant data of the module, for ever. */

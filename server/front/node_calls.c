@@ -49,6 +49,7 @@ struct node_call {
     struct span params;
     ao_time deadline;
     uint64_t id;
+    struct attempt_batches batches;
     uint32_t attempt;
     struct trace_link trace;
     struct span checkpoint;
@@ -294,6 +295,7 @@ static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
                                  .deadline = call->deadline,
                                  .timeout = AO_NEVER,
                                  .id = call->id,
+                                 .batches = call->batches,
                                  .attempt = call->attempt,
                                  .owner = call->slot,
                                  .mark = call->mark,
@@ -600,6 +602,7 @@ bool node_calls_run(struct node_calls *c, const struct node_call_request *rq)
         .method = rq->method,
         .deadline = rq->deadline,
         .id = rq->id,
+        .batches = rq->batches,
         .attempt = rq->attempt,
         .bytes = bytes};
     uint8_t *at = enc_array(call->memory, rq->count);

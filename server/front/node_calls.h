@@ -31,9 +31,10 @@ struct tasks;
 struct node_call_request {
     uint64_t number; /* of the request; the answer has it */
     struct method *method;
-    uint32_t count;          /* of its parameters, but the context */
-    struct span values;      /* these, raw, one behind the other */
-    uint64_t id;             /* of the task; 0: a plain call */
+    uint32_t count;     /* of its parameters, but the context */
+    struct span values; /* these, raw, one behind the other */
+    uint64_t id;        /* of the task; 0: a plain call */
+    struct attempt_batches batches;
     uint32_t attempt;        /* 1 or more */
     ao_time deadline;        /* absolute; AO_NEVER */
     struct trace_link trace; /* without a context: it belongs to none */

@@ -43,6 +43,10 @@ static bool read_pair(struct reader *r, ao_time now, struct node_call_request *o
         return false;
     if (span_is(name, "task"))
         return read_task(r, &out->id);
+    if (span_is(name, "batch"))
+        return read_text(r, &value) && id_batch_parse(value, &out->batches.member_of);
+    if (span_is(name, "callback_of"))
+        return read_text(r, &value) && id_batch_parse(value, &out->batches.callback_of);
     if (span_is(name, "attempt"))
         return read_attempt(r, &out->attempt);
     if (span_is(name, "left"))

@@ -132,6 +132,11 @@ static const char *name(uint64_t id, char *buf)
     return id_text(id, buf);
 }
 
+static const char *batch_name(uint64_t id, char *buf)
+{
+    return id_batch_text(id, buf);
+}
+
 void source_connect(struct jobs *jobs)
 {
     const struct job_source source = {.arg = jobs,
@@ -150,7 +155,8 @@ void source_connect(struct jobs *jobs)
                                       .keeps_actors = keeps_actors,
                                       .call = call,
                                       .stop = stop,
-                                      .name = name};
+                                      .name = name,
+                                      .batch_name = batch_name};
     tasks_set_job_source(jobs->tasks, &source);
 }
 

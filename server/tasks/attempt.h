@@ -22,8 +22,9 @@ struct attempt {
     struct task_trace *trace;  /* of a task that has TASK_TRACED */
     struct attempt_turn *turn; /* of an actor: the source's, and this task's until it has returned;
                                 * or the task's, with what it submits; or NULL */
-    ao_time timeout;           /* ns, from its begin; AO_NEVER */
-    ao_time after;             /* ns; valid with `again` */
+    const struct attempt_batches *batches; /* in the task's own memory; NULL: none */
+    ao_time timeout;                       /* ns, from its begin; AO_NEVER */
+    ao_time after;                         /* ns; valid with `again` */
     uint32_t attempt;
     bool again;       /* the handler asked for it */
     bool sends;       /* `turn` is its own, without an actor */

@@ -44,6 +44,12 @@ struct attempt_mark {
     _Atomic uint32_t place;
 };
 
+/* The batches that a job has to do with, by their ids; 0: none. */
+struct attempt_batches {
+    uint64_t member_of;
+    uint64_t callback_of; /* which has submitted it */
+};
+
 /* One attempt, as it is to be run. */
 struct attempt_spec {
     struct method *method;
@@ -51,7 +57,8 @@ struct attempt_spec {
     ao_time deadline;   /* absolute; what ergon_time_left() and nested calls go by; AO_NEVER */
     ao_time timeout;    /* from the begin of its handler, for the same; AO_NEVER */
     uint64_t id;        /* of the job; 0: it is a plain call of another node */
-    ao_time ready;      /* since when the job has waited for this attempt; 0: not known */
+    struct attempt_batches batches;
+    ao_time ready; /* since when the job has waited for this attempt; 0: not known */
     uint32_t attempt;
     void *owner;               /* the source's */
     struct attempt_mark *mark; /* the source's, until it has returned or is withdrawn; or NULL */
@@ -152,6 +159,7 @@ struct job_source {
     /* Writes the task's name, for its handler; at most 33 bytes with the terminator.  Any thread.
      */
     const char *(*name)(uint64_t id, char *buf);
+    const char *(*batch_name)(uint64_t id, char *buf); /* the same of a batch */
 };
 
 /* Before the threads start; the struct is copied. */

@@ -108,8 +108,25 @@ static uint8_t *put_turn(uint8_t *p, const struct attempt *a, const struct attem
     return put_raw(put_text(p, "state"), state);
 }
 
+static uint8_t *put_batch(uint8_t *p, const char *key, uint64_t id)
+{
+    char text[ID_TEXT_SIZE];
+    return id > 0 ? put_span(put_text(p, key), span_text(id_batch_text(id, text))) : p;
+}
+
+static uint32_t batch_pairs(const struct attempt_batches *of)
+{
+    return (of->member_of > 0 ? 1u : 0) + (of->callback_of > 0 ? 1u : 0);
+}
+
+static uint8_t *put_batches(uint8_t *p, const struct attempt_batches *of)
+{
+    return put_batch(put_batch(p, "batch", of->member_of), "callback_of", of->callback_of);
+}
+
 /* {call, task, attempt, left, tenant}; of a plain call no task and no tenant; of one that belongs
- * to a trace {traceparent, tracestate}, too; of a turn {actor, version, schema, calls, state}; of a
+ * to a trace {traceparent, tracestate}, too; of one that has to do with a batch {batch,
+ * callback_of}; of a turn {actor, version, schema, calls, state}; of a
  * task that has one {checkpoint}. */
 static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, ao_time now)
 {
@@ -120,6 +137,7 @@ static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, a
     uint32_t pairs = is_actor ? TURN_PAIRS : turn ? 1u : 0u;
     char id[ID_TEXT_SIZE];
 
+    pairs += a && a->batches ? batch_pairs(a->batches) : 0;
     p = enc_map(p, (!trace ? 5u : trace->link.state.len > 0 ? 7u : 6u) + pairs);
     p = enc_uint(put_text(p, "call"), number);
     p = put_text(p, "task");
@@ -129,6 +147,7 @@ static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, a
     p = put_text(p, "tenant");
     p = a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
     p = trace ? put_trace(p, &trace->link) : p;
+    p = a && a->batches ? put_batches(p, a->batches) : p;
     if (is_actor)
         return put_turn(p, a, turn);
     return turn ? put_raw(put_text(p, "checkpoint"), turn->state) : p;

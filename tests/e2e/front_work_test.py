@@ -99,6 +99,16 @@ static void stumble(struct ergon_task *task)
     }
 }
 
+/* "BATCH CALLBACK_OF", a dash for none. */
+static void belong(struct ergon_task *task)
+{
+    char batch[ERGON_TASK_ID_SIZE], callback_of[ERGON_TASK_ID_SIZE], text[2 * ERGON_TASK_ID_SIZE];
+    bool member = ergon_batch(task, batch), callback = ergon_callback_of(task, callback_of);
+
+    snprintf(text, sizeof text, "%s %s", member ? batch : "-", callback ? callback_of : "-");
+    ergon_result_str(task, text, strlen(text));
+}
+
 struct step_state {
     struct ao_seq seq;
     char path[300];
@@ -138,6 +148,7 @@ static const struct ergon_handler handlers[] = {
     {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.hold", .run = hold},
     {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.wait", .run = wait_for},
     {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.stumble", .run = stumble},
+    {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.belong", .run = belong},
     {.size = sizeof(struct ergon_handler), .kind = ERGON_BLOCKING, .name = "node.die", .run = die},
     {.size = sizeof(struct ergon_handler), .kind = ERGON_STEPPED, .name = "node.step", .step = step, .cleanup = clean_up,
      .state_size = sizeof(struct step_state)},
@@ -216,6 +227,14 @@ class Work(front_test.Nodes):
             attempts = self.client.call("task.get", task, {"attempts": True})["attempts"]
             self.assertEqual([(a["outcome"], a["name"], a["error"]) for a in attempts],
                              [("failed", "b", "NO_LUCK: not yet"), ("again", "b", None), ("done", "b", None)])
+        with self.subTest("its batch"):
+            batch = self.client.call("batch.create", {"on_end": ["node.belong", [], {"keep": "1h"}]})["id"]
+            task = self.submit("node.belong", batch=batch)
+            self.assertEqual(self.wait(task)["result"], f"{batch} -")
+            self.client.call("batch.close", batch)
+            end = self.client.call("batch.get", batch, {"wait": "30s"})["on_end"]["task"]
+            self.assertEqual(self.wait(end)["result"], f"- {batch}")
+            self.assertEqual(self.client.call("node.belong"), "- -")
         with self.subTest("a plain call has no task"):
             said = self.client.call("node.say").split(" ")
             self.assertEqual((said[:2], said[-1]), (["-", "1"], str(self.b.pid)))

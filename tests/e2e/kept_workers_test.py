@@ -184,6 +184,26 @@ class Loss(ServerTest):
         self.assertEqual(self.client.call("task.wait", task)["ended"][0]["state"], "done")
         self.assertEqual(self.get(task)["losses"], 0)
 
+    def test_what_has_to_do_with_a_batch_knows_it(self):
+        outer = self.client.call("batch.create", {})["id"]
+        batch = self.client.call("batch.create", {"on_end": ["k.end", [], {"batch": outer}]})["id"]
+        worker = self.worker("k.part", "k.end", context=True)
+        task = self.submit("k.part", batch=batch)
+        number, _, (context,) = worker.take()
+        self.assertEqual((context["batch"], context.get("callback_of")), (batch, None))
+        self.client.call("batch.close", batch)
+        worker.answer(number)
+        number, _, (context,) = worker.take()
+        self.assertEqual((context["batch"], context["callback_of"]), (outer, batch))
+        worker.answer(number)
+        self.assertEqual(self.client.call("task.get", task).get("callback_of"), None)
+        shown = self.client.call("task.get", context["task"])
+        self.assertEqual((shown["batch"], shown["callback_of"]), (outer, batch))
+        self.submit("k.part")
+        number, _, (context,) = worker.take()
+        self.assertEqual([key for key in ("batch", "callback_of") if key in context], [])
+        worker.answer(number)
+
     def test_a_permit_is_another_s_after_a_loss(self):
         worker = self.worker("k.limit", slots=2)
         first, other = (self.submit("k.limit", limit={"key": "gpu", "max": 1}) for _ in range(2))

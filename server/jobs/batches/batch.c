@@ -84,6 +84,22 @@ struct batch *batch_new(struct jobs *jobs, const struct batch_spec *spec)
     return b;
 }
 
+/* --- What it has submitted --- */
+
+void batch_set_sent(struct batch *b, enum batch_call which, uint64_t task)
+{
+    struct batch_sent *sent = &b->sent[which];
+    assert(task > 0 && batch_sent(b, which) == 0);
+    *sent = (struct batch_sent){.by_task.hash = task, .batch = b};
+    hash_add(&jobs_batches(b->jobs)->sent, &sent->by_task);
+}
+
+const struct batch *batch_that_sent(const struct jobs *jobs, uint64_t task)
+{
+    const struct hash_link *link = hash_first(&jobs_batches(jobs)->sent, task);
+    return link ? ((const struct batch_sent *)link)->batch : NULL;
+}
+
 /* --- Freed --- */
 
 static void leave_due(struct batches *all, struct batch *b)
@@ -107,6 +123,9 @@ static void unlink_batch(struct batches *all, struct batch *b)
     *(b->prev ? &b->prev->next : &all->first) = b->next;
     *(b->next ? &b->next->prev : &all->last) = b->prev;
     hash_remove(&all->ids, &b->by_id);
+    for (enum batch_call which = 0; which < BATCH_CALL_COUNT; which++)
+        if (batch_sent(b, which) > 0)
+            hash_remove(&all->sent, &b->sent[which].by_task);
     counter_set(&all->shown, all->ids.count);
 }
 

@@ -54,6 +54,12 @@ extern const char *const batch_state_names[BATCH_STATE_COUNT],
 enum { BATCH_ENDS = JOB_DEAD - JOB_DONE + 1 };
 _Static_assert((int)BATCH_ENDS == (int)STORE_BATCH_ENDS, "a row has each");
 
+/* What it has submitted. */
+struct batch_sent {
+    struct hash_link by_task; /* first; the hash is the id of the task; 0: not yet */
+    struct batch *batch;
+};
+
 /* An operation that waits for its end. */
 struct batch_watcher {
     struct batch_watcher *prev, *next;
@@ -88,9 +94,9 @@ struct batch {
     uint64_t child_open, child_ended; /* of the members those that are batches */
     uint64_t audit_open, audit_ended; /* members as an audit that is under way counts them */
 
-    uint64_t sent[BATCH_CALL_COUNT];    /* ids of what was submitted; 0: not yet */
-    struct job *held[BATCH_CALL_COUNT]; /* of these: their rows go with the next write */
-    struct refusal *trouble;            /* why something could not be submitted; malloc'ed; NULL */
+    struct batch_sent sent[BATCH_CALL_COUNT]; /* batch_set_sent() */
+    struct job *held[BATCH_CALL_COUNT];       /* of these: their rows go with the next write */
+    struct refusal *trouble; /* why something could not be submitted; malloc'ed; NULL */
 
     /* Until what was refused, here or by the store, is tried again; after its end: until it goes.
      */
@@ -117,7 +123,7 @@ struct batches {
     /* What OP changed of the batch is on disk, or could not be written: then one that arrives is
      * freed. */
     void (*answer)(struct batch *b, struct operation *op, enum store_error error);
-    struct hash_table ids;
+    struct hash_table ids, sent; /* `sent`: what they have submitted */
     struct batch *first, *last;
     struct batch *due, *due_last;
     LIST_HEAD(, batch) unsaved;
@@ -131,6 +137,16 @@ struct batches {
 
 /* NULL: there is none of this id, or nobody knows it yet. */
 struct batch *batch_find(const struct jobs *jobs, uint64_t id);
+
+static inline uint64_t batch_sent(const struct batch *b, enum batch_call which)
+{
+    return b->sent[which].by_task.hash;
+}
+/* It was not sent before. */
+void batch_set_sent(struct batch *b, enum batch_call which, uint64_t task);
+/* The batch that has submitted this task; of several, which share it by its key, one; NULL: none
+ * that is kept. */
+const struct batch *batch_that_sent(const struct jobs *jobs, uint64_t task);
 
 /* A new one is made of this; spans are copied. */
 struct batch_spec {

@@ -138,9 +138,14 @@ static void take_counts(struct batch *b, const struct store_batch_row *row)
         memcpy(b->gone, counts, sizeof counts);
     for (unsigned n = 0; row->ended_at == 0 && n < BATCH_ENDS; n++)
         b->forgotten += counts[n];
-    b->sent[BATCH_ON_SUCCESS] = row->success_task;
-    b->sent[BATCH_ON_FAILURE] = row->failure_task;
-    b->sent[BATCH_ON_END] = row->end_task;
+}
+
+static void take_sent(struct batch *b, const struct store_batch_row *row)
+{
+    const uint64_t sent[BATCH_CALL_COUNT] = {row->success_task, row->failure_task, row->end_task};
+    for (enum batch_call which = 0; which < BATCH_CALL_COUNT; which++)
+        if (sent[which] > 0)
+            batch_set_sent(b, which, sent[which]);
 }
 
 static void take_state(struct batch *b, const struct store_batch_row *row)
@@ -177,6 +182,7 @@ static bool recover(struct jobs *jobs, const void *from, const char **fault)
     if (jobs->table.next_id <= row->id)
         jobs->table.next_id = row->id + 1;
     take_counts(b, row);
+    take_sent(b, row);
     take_state(b, row);
     return true;
 }
@@ -207,6 +213,7 @@ static bool init(struct jobs *jobs, char *error, size_t size)
     if (!jobs->batches)
         return false;
     hash_table_init(&jobs->batches->ids);
+    hash_table_init(&jobs->batches->sent);
     jobs->batches->timer_class = &timer_class;
     jobs->batches->answer = batch_answer;
     jobs->sched.members = members_hooks(jobs);
@@ -220,6 +227,7 @@ static void fini(struct jobs *jobs)
     end_walk(jobs, jobs->batches);
     batches_free_all(jobs);
     hash_table_fini(&jobs->batches->ids);
+    hash_table_fini(&jobs->batches->sent);
     free(jobs->batches);
     jobs->batches = NULL;
 }

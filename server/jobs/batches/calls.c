@@ -94,7 +94,7 @@ static bool submit(struct batch *b, enum batch_call which, struct refusal *why)
         return false;
     if (done.hardens)
         job_joined(done.job, &spec);
-    b->sent[which] = done.job->id;
+    batch_set_sent(b, which, done.job->id);
     hold(b, which, &done);
     return true;
 }
@@ -143,7 +143,7 @@ static bool send_due(struct batch *b, bool *sent)
 {
     for (enum batch_call which = 0; which < BATCH_CALL_COUNT; which++) {
         struct refusal why;
-        if (b->calls[which].len == 0 || b->sent[which] > 0 || !is_due(b, which))
+        if (b->calls[which].len == 0 || batch_sent(b, which) > 0 || !is_due(b, which))
             continue;
         if (!submit(b, which, &why)) {
             try_again(b, which, &why);

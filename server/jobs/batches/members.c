@@ -84,6 +84,12 @@ static void recovered(void *arg, const struct job *job, enum job_state state)
         b->ended[state - JOB_DONE]++;
 }
 
+static uint64_t called_by(void *arg, const struct job *job)
+{
+    const struct batch *b = batch_that_sent(arg, job->id);
+    return b ? b->by_id.hash : 0;
+}
+
 struct member_hooks members_hooks(struct jobs *jobs)
 {
     return (struct member_hooks){.arg = jobs,
@@ -91,6 +97,7 @@ struct member_hooks members_hooks(struct jobs *jobs)
                                  .joined = joined,
                                  .taken_back = taken_back,
                                  .reopened = reopened,
+                                 .called_by = called_by,
                                  .recovered = recovered};
 }
 

@@ -62,7 +62,7 @@ static void pack_call(struct pack *p, const struct batch *b, enum batch_call whi
     }
     pack_map(p, 2);
     pack_key_span(p, "method", method);
-    pack_key_str(p, "task", b->sent[which] > 0 ? id_text(b->sent[which], id) : NULL);
+    pack_key_str(p, "task", batch_sent(b, which) > 0 ? id_text(batch_sent(b, which), id) : NULL);
 }
 
 /* NULL: none. */

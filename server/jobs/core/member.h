@@ -35,6 +35,9 @@ struct member_hooks {
     void (*joined)(void *arg, const struct job *job);     /* it was made */
     void (*taken_back)(void *arg, const struct job *job); /* as if it had never been made */
     void (*reopened)(void *arg, const struct job *job); /* it has ended so, and is run once more */
+    /* The id of the batch that submitted the job, as its first member failed or at its end; 0:
+     * none that is kept. */
+    uint64_t (*called_by)(void *arg, const struct job *job);
     /* It was read back, in this state. */
     void (*recovered)(void *arg, const struct job *job, enum job_state state);
 };

@@ -87,17 +87,19 @@ static bool assign(struct scheduler *s, struct job *job, struct attempt_spec *ru
         put_off(s, job);
         return false;
     }
-    *run = (struct attempt_spec){.method = job->queue->method,
-                                 .params = result_refs_params(job),
-                                 .deadline = job->deadline,
-                                 .timeout = job->timeout,
-                                 .id = job->id,
-                                 .ready = job->ready,
-                                 .attempt = job->attempt + 1,
-                                 .mark = place ? &place->slot->mark : NULL,
-                                 .turn = turn,
-                                 .owner = job,
-                                 .trace = spans_link(s, job)};
+    *run = (struct attempt_spec){
+        .method = job->queue->method,
+        .params = result_refs_params(job),
+        .deadline = job->deadline,
+        .timeout = job->timeout,
+        .id = job->id,
+        .batches = {job_batch(job), s->members.called_by(s->members.arg, job)},
+        .ready = job->ready,
+        .attempt = job->attempt + 1,
+        .mark = place ? &place->slot->mark : NULL,
+        .turn = turn,
+        .owner = job,
+        .trace = spans_link(s, job)};
     job_set_state(s->table, job, JOB_ASSIGNED, JOB_WHY_ASSIGNED);
     return true;
 }

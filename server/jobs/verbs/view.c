@@ -191,11 +191,13 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
     const struct job *failed = view_after_failed(jobs, op, job);
     unsigned sees = parts ? operation_sees(op, job) : 0;
     bool hidden = !(sees & SEES_RESULTS);
+    const struct member_hooks *members = &jobs_scheduler(jobs)->members;
+    uint64_t callback_of = members->called_by(members->arg, job);
 
     jobs_worked(jobs, VIEW_WORK);
     view_stage(jobs, job);
-    pack_map(p, 21u + job->is_message + job->in_batch + (job_reminder(job) ? 2u : 0) +
-                    (failed != NULL) + checkpoint_pairs(job, parts) +
+    pack_map(p, 21u + job->is_message + job->in_batch + (callback_of > 0) +
+                    (job_reminder(job) ? 2u : 0) + (failed != NULL) + checkpoint_pairs(job, parts) +
                     (parts & VIEW_RESULT ? 2u + hidden : 0) + (parts & VIEW_HISTORY ? 1 : 0) +
                     (parts & VIEW_ATTEMPTS ? 1 : 0) + contents_pairs(parts));
     pack_key_str(p, "id", id_text(job->id, id));
@@ -213,6 +215,8 @@ void view_job(struct jobs *jobs, const struct operation *op, struct job *job, un
         pack_key_span(p, "actor", message_actor(job));
     if (job->in_batch)
         pack_key_str(p, "batch", id_batch_text(job_batch(job), id));
+    if (callback_of > 0)
+        pack_key_str(p, "callback_of", id_batch_text(callback_of, id));
     view_name(p, "key", job->more ? job->more->key.name : (struct span){0});
     pack_key_str(p, "durable", job_durable_names[job->durable]);
     pack_key_str(p, "traceparent", job->more && job->more->trace ? job->more->trace->text : NULL);

@@ -836,6 +836,26 @@ static bool host_last_checkpoint(struct ergon_task *task, struct ergon_bytes *va
     return has;
 }
 
+static bool batch_name(struct ergon_task *task, uint64_t id, char *buf)
+{
+    buf[0] = '\0';
+    if (id > 0)
+        task_of(task)->executor->shared->source.batch_name(id, buf);
+    return id > 0;
+}
+
+static bool host_batch(struct ergon_task *task, char *buf)
+{
+    const struct attempt *a = attempt_of(task);
+    return batch_name(task, a && a->batches ? a->batches->member_of : 0, buf);
+}
+
+static bool host_callback_of(struct ergon_task *task, char *buf)
+{
+    const struct attempt *a = attempt_of(task);
+    return batch_name(task, a && a->batches ? a->batches->callback_of : 0, buf);
+}
+
 static void host_again(struct ergon_task *task, uint64_t ns)
 {
     task_run_again(task_of(task), ns);
@@ -850,6 +870,8 @@ static void host_fill_jobs(struct ergon_host *to)
     to->again = host_again;
     to->checkpoint = host_checkpoint;
     to->last_checkpoint = host_last_checkpoint;
+    to->batch = host_batch;
+    to->callback_of = host_callback_of;
 }
 
 /* --- Semaphores, which handlers of both kinds make, and blocking ones acquire --- */

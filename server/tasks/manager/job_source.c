@@ -164,6 +164,15 @@ bool job_source_ready(struct manager *m, struct pool *p, uint32_t room)
     return ready;
 }
 
+static void set_batches(struct task *t, const struct attempt_batches *of)
+{
+    if (of->member_of == 0 && of->callback_of == 0)
+        return;
+    struct attempt_batches *kept = task_own_memory(t, sizeof *kept); /* it fits as well */
+    *kept = *of;
+    t->attempt->batches = kept;
+}
+
 static struct task *make(struct manager *m, const struct attempt_spec *run)
 {
     struct task *t = home_make_task(&m->home, run->method, run->params, run->deadline);
@@ -181,11 +190,13 @@ static struct task *make(struct manager *m, const struct attempt_spec *run)
                                    .mark = run->mark,
                                    .turn = run->turn,
                                    .sends = run->turn && !turn_is_of_actor(run->turn)};
+    set_batches(t, &run->batches);
     if (run->trace)
         task_join_trace(t, run->trace, NULL); /* without memory it goes without */
     return t;
 }
 _Static_assert(sizeof(struct attempt) <= TASK_MEMORY / 2, "most is left to state and result");
+_Static_assert(sizeof(struct attempt) + sizeof(struct attempt_batches) <= TASK_MEMORY, "both fit");
 
 struct task *job_source_take(struct manager *m, struct pool *p)
 {

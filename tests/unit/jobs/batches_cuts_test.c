@@ -433,7 +433,7 @@ static void find_call(const struct job *job)
     uint32_t which = number_of(job_params(job));
     struct found *f = &all.of[whose(job_params(job))];
     assert_true(f->batch && which < BATCH_CALL_COUNT);
-    assert_int_equal(f->batch->sent[which], job->id);
+    assert_int_equal(batch_sent(f->batch, which), job->id);
     f->calls[which]++;
 }
 
@@ -501,7 +501,7 @@ static void expect_calls(const struct found *f)
     bool ended = f->batch->state == BATCH_ENDED;
     enum job_state outcome = batch_outcome(f->batch);
     for (unsigned which = 0; which < BATCH_CALL_COUNT; which++)
-        assert_int_equal(f->calls[which], f->batch->sent[which] > 0);
+        assert_int_equal(f->calls[which], batch_sent(f->batch, which) > 0);
     if (!ended)
         return;
     assert_int_equal(f->calls[BATCH_ON_END], 1);
@@ -567,7 +567,7 @@ static void on_begun(void *arg, struct world_run *r, ao_time *lasts)
         uint32_t which = number_of(r->run.params);
         if (tag_of(b) != whose(r->run.params))
             continue;
-        assert_true(b->sent[which] > 0 && !b->held[which]);
+        assert_true(batch_sent(b, which) > 0 && !b->held[which]);
         assert_true(which == BATCH_ON_FAILURE || b->state == BATCH_ENDED);
         tally.begun++;
     }

@@ -276,6 +276,61 @@ JOBS_TEST(a_cancel_reaches_batches_within, .room = 2)
     submitted(w, 0, 0, 3);
 }
 
+/* By task.get, and by the attempt; not by one that is no callback, or once the batch is forgotten.
+ */
+static void knows(struct jobs_world *w, uint64_t task, uint64_t batch_id)
+{
+    char wanted[64], text[4096], id[ID_TEXT_SIZE];
+    struct operation *op = world_about(w, &operation_task_get, task);
+    world_give(w, op);
+    notation_show(operation_result(op), text, sizeof text);
+    snprintf(wanted, sizeof wanted, "'callback_of': '%s'", id_batch_text(batch_id, id));
+    if (batch_id > 0)
+        stage_holds(text, wanted);
+    else
+        assert_null(strstr(text, "callback_of"));
+}
+
+JOBS_TEST(a_callback_knows_its_batch, .room = 2)
+{
+    uint64_t id = batch(w), other = batch(w), a = member(w, id);
+    jobs_world_settle(w);
+    assert_int_equal(world_run_of(w, a)->run.batches.member_of, id);
+    assert_int_equal(world_run_of(w, a)->run.batches.callback_of, 0);
+    knows(w, a, 0);
+    world_finish(world_run_of(w, a), "\x01");
+    ends_adding(w, other);
+    ends_adding(w, id);
+    const struct batch *one = batch_find(w->jobs, id), *two = batch_find(w->jobs, other);
+    knows(w, batch_sent(one, BATCH_ON_SUCCESS), id);
+    knows(w, batch_sent(one, BATCH_ON_END), id);
+    knows(w, batch_sent(two, BATCH_ON_END), other);
+    uint64_t end = batch_sent(one, BATCH_ON_END);
+    jobs_world_pass(w, AO_S(100));
+    assert_null(batch_find(w->jobs, id));
+    knows(w, end, 0);
+}
+
+STORED_TEST(a_callback_knows_its_batch_after_a_crash)
+{
+    uint8_t raw[16];
+    struct operation *op = world_operation(w, &operation_batch_create);
+    op->batch.durable = DURABLE_FSYNC;
+    op->batch.keep = AO_S(60);
+    op->batch.calls[BATCH_ON_END] = span_of(raw, notation_pack("['work']", raw, sizeof raw));
+    world_give(w, op);
+    jobs_world_pass(w, AO_MS(5));
+    uint64_t id = newest(w);
+    ends_adding(w, id);
+    jobs_world_pass(w, AO_MS(5));
+    jobs_world_crash(w);
+    jobs_world_pass(w, AO_S(1));
+    uint64_t end = batch_sent(batch_find(w->jobs, id), BATCH_ON_END);
+    knows(w, end, id);
+    assert_int_equal(world_run_of(w, end)->run.batches.callback_of, id);
+    assert_int_equal(world_run_of(w, end)->run.batches.member_of, 0);
+}
+
 /* Its end waits for that. */
 JOBS_TEST(what_is_refused_is_submitted_later, .room = 1)
 {

@@ -34,6 +34,7 @@ static struct {
     ao_time after;
     enum ergon_error error;
     char failure[200];
+    struct attempt_batches batches; /* of the one that is taken */
 } got;
 
 static bool ready(void *arg, uint32_t pool, uint32_t room)
@@ -50,6 +51,7 @@ static bool take(void *arg, uint32_t pool, struct attempt_spec *run)
                                  .params = params_none(),
                                  .deadline = AO_MS(5),
                                  .id = ID,
+                                 .batches = got.batches,
                                  .attempt = ATTEMPT,
                                  .timeout = AO_NEVER,
                                  .owner = &got};
@@ -99,6 +101,12 @@ static const char *name(uint64_t id, char *buf)
     return buf;
 }
 
+static const char *batch_name(uint64_t id, char *buf)
+{
+    snprintf(buf, ERGON_TASK_ID_SIZE, "b%llu", (unsigned long long)id);
+    return buf;
+}
+
 static const struct job_source source = {.ready = ready,
                                          .take = take,
                                          .given = given,
@@ -106,7 +114,8 @@ static const struct job_source source = {.ready = ready,
                                          .noted = noted,
                                          .full = full,
                                          .stop = stop,
-                                         .name = name};
+                                         .name = name,
+                                         .batch_name = batch_name};
 
 static void on_ended(void *arg, struct call *call, struct outcome *o)
 {
@@ -150,6 +159,39 @@ static void look(const struct ergon_host *h, struct ergon_task *task)
     assert_string_equal(id, "t42");
     assert_int_equal(h->attempt(task), ATTEMPT);
     assert_int_equal(h->time_left(task), AO_MS(5));
+}
+
+static struct {
+    bool has_batch, is_callback;
+    char batch[ERGON_TASK_ID_SIZE], callback_of[ERGON_TASK_ID_SIZE];
+} belongs;
+
+static void look_for_batches(const struct ergon_host *h, struct ergon_task *task)
+{
+    belongs.has_batch = h->batch(task, belongs.batch);
+    belongs.is_callback = h->callback_of(task, belongs.callback_of);
+}
+
+static void run_with(struct attempt_batches batches)
+{
+    open_world(look_for_batches);
+    got.batches = batches;
+    tasks_world_wake_source();
+    tasks_world_run();
+    tasks_world_fini();
+}
+
+TEST(it_knows_its_batches)
+{
+    run_with((struct attempt_batches){.member_of = 7});
+    assert_true(belongs.has_batch && !belongs.is_callback);
+    assert_string_equal(belongs.batch, "b7");
+    assert_string_equal(belongs.callback_of, "");
+    run_with((struct attempt_batches){.member_of = 7, .callback_of = 8});
+    assert_true(belongs.has_batch && belongs.is_callback);
+    assert_string_equal(belongs.callback_of, "b8");
+    run_plain(look_for_batches);
+    assert_false(belongs.has_batch || belongs.is_callback);
 }
 
 TEST(a_kept_task_knows_its_name_and_attempt)
