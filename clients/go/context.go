@@ -24,7 +24,10 @@ type Context struct {
 	// The trace that it belongs to, as W3C Trace Context writes it; "": none
 	Traceparent string
 	Tracestate  string
-	Client      *Client // of the worker, to call and submit with
+	// The ids of the batch of which it is a member, and of the one that has submitted it at its end; "": none
+	Batch      string
+	CallbackOf string
+	Client     *Client // of the worker, to call and submit with
 
 	base    context.Context // as the server gave it, whatever middleware makes of Context; nil: of a test
 	session *session
@@ -56,6 +59,8 @@ func contextOf(method string, told map[string]any) *Context {
 	c.Tenant, _ = told["tenant"].(string)
 	c.Traceparent, _ = told["traceparent"].(string)
 	c.Tracestate, _ = told["tracestate"].(string)
+	c.Batch, _ = told["batch"].(string)
+	c.CallbackOf, _ = told["callback_of"].(string)
 	if told["actor"] != nil {
 		c.turn = told
 	}

@@ -158,12 +158,12 @@ func (m *Mux) submit(ctx context.Context, o Order, s Submitter) (*Task, error) {
 	return s(ctx, o)
 }
 
-// Chain submits tasks each of which begins when the one before is done, and returns the last one. Result among the parameters is
+// Chain submits tasks each of which begins when the one before is done, and those of its own "after", and returns the last one. Result among the parameters is
 // the result of the one before.
 func (m *Mux) Chain(ctx context.Context, c *Client, orders ...Order) (last *Task, err error) {
 	for _, o := range orders {
 		if last != nil {
-			o.With = o.With.and(With{"after": last})
+			o.With = o.With.and(With{"after": []any{last, own(o.With["after"])}})
 			o.Params, err = named(o.Params, func(id string) (string, error) {
 				if id == "" {
 					id = last.ID
@@ -182,6 +182,14 @@ func (m *Mux) Chain(ctx context.Context, c *Client, orders ...Order) (last *Task
 		}
 	}
 	return last, nil
+}
+
+// own are the tasks that an order names itself.
+func own(after any) any {
+	if after == nil {
+		return []string{}
+	}
+	return after
 }
 
 const group = 1000 // tasks of Map in a request

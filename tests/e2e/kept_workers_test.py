@@ -185,9 +185,9 @@ class Loss(ServerTest):
         self.assertEqual(self.get(task)["losses"], 0)
 
     def test_what_has_to_do_with_a_batch_knows_it(self):
-        outer = self.client.call("batch.create", {})["id"]
-        batch = self.client.call("batch.create", {"on_end": ["k.end", [], {"batch": outer}]})["id"]
         worker = self.worker("k.part", "k.end", context=True)
+        outer = self.client.call("batch.create", {})["id"]
+        batch = self.client.call("batch.create", {"on_end": ["k.end", [], {"batch": outer, "keep": "1h"}]})["id"]
         task = self.submit("k.part", batch=batch)
         number, _, (context,) = worker.take()
         self.assertEqual((context["batch"], context.get("callback_of")), (batch, None))

@@ -1110,8 +1110,8 @@ class Composed(PageTest):
         self.b.sees("1 of 1 member ended", ".progress")
         self.b.sees("cancelled", '[aria-label="Batches within it"] ' + self.row(batch))
         self.b.shot("batch-outer")
-        self.open("batch/b0000000000000")
-        self.b.sees("There is no batch b0000000000000", "main .said")
+        self.open("batch/b0000000000001")
+        self.b.sees("There is no batch b0000000000001", "main .said")
 
     def test_what_a_task_takes_and_who_waits_for_it(self):
         first = self.submit("echo", [7], {"delay": "1h"})

@@ -161,6 +161,30 @@ func TestResultsAreParameters(t *testing.T) {
 	})
 }
 
+func TestAChainKeepsWhatAnOrderComesAfter(t *testing.T) {
+	both(t, func(t *testing.T, c *composed) {
+		ann, err := upper.Submit(ctx, c.client, "ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, _ := unknown.Submit(ctx, c.client, struct{}{}) // it fails
+		for _, after := range []any{gone, []any{gone, ann}, gone.ID} {
+			last, err := c.mux.Chain(ctx, c.client, upper.Order("a"), upper.With(ergon.With{"after": after}).Order("b"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = last.Wait(ctx)
+			same(t, ergon.Code(err), "AFTER")
+		}
+		last, err := c.mux.Chain(ctx, c.client, upper.Order("a"), upper.With(ergon.With{"after": ann}).OrderOf(ergon.Result))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := last.Wait(ctx)
+		same(t, []any{result, err}, []any{"A", nil})
+	})
+}
+
 func TestWhatAnAttemptSubmitsComesWithItsEnd(t *testing.T) {
 	both(t, func(t *testing.T, c *composed) {
 		task, err := parent.Submit(ctx, c.client, "a")

@@ -147,6 +147,17 @@ func (c Methods) BatchGet(ctx context.Context, id, wait string) (Batch, error) {
 	return asked[Batch](ctx, c, "batch.get", id, map[string]any{"wait": wait})
 }
 
+// BatchWait answers a batch when it has ended, across broken connections and restarts of the server.
+func (c Methods) BatchWait(ctx context.Context, id string) (Batch, error) {
+	for {
+		said, err := c.server.Poll(ctx, "batch.get", id, map[string]any{"wait": poll})
+		batch, err := converted[Batch](c, said, err)
+		if err != nil || batch.State == "ended" {
+			return batch, err
+		}
+	}
+}
+
 // BatchCancel cancels a batch and its open members, and does not wait for these.
 func (c Methods) BatchCancel(ctx context.Context, id string) (Batch, error) {
 	return asked[Batch](ctx, c, "batch.cancel", id)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"time"
 
 	ergon "ergon-client"
 	"ergon-client/ergontest"
@@ -36,11 +37,16 @@ func all[T any](t *testing.T, ctx context.Context, pages *manage.Pages[T]) (valu
 	return values
 }
 
+type none struct{}
+
 // TestAll works on one server, since each begins for some milliseconds.
 func TestAll(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	mux := ergon.NewMux()
 	add := ergon.Handle(mux, "add", func(_ *ergon.Context, n int) (int, error) { return n + 1, nil })
+	belongs := ergon.Handle(mux, "belongs", func(ctx *ergon.Context, _ none) ([]string, error) {
+		return []string{ctx.Batch, ctx.CallbackOf}, nil
+	})
 	add.With(ergon.With{"priority": 7}).Cron("nightly", "@daily", 5, ergon.With{"zone": "Europe/Berlin"})
 	mux.Actor("cart", ergon.ActorType{Methods: map[string]ergon.ActorMethod{
 		"add": func(a *ergon.Actor, params []any) (any, error) { a.State["n"] = params[0]; return nil, nil }}})
@@ -69,7 +75,7 @@ func TestAll(t *testing.T) {
 	_, err := add.Submit(ctx, c, 1)
 	same(t, ergon.Code(err), "DRAINING")
 	same(t, c.QueueResume(ctx, "add"), nil)
-	same(t, len(good(c.Queues(ctx))), 2) // cart.add, too
+	same(t, len(good(c.Queues(ctx))), 3) // cart.add and belongs, too
 
 	same(t, c.SemCreate(ctx, "gpu", 3), nil)
 	hold := good(c.Acquire(ctx, "gpu", ergon.SemOptions{Permits: 2}))
@@ -106,6 +112,19 @@ func TestAll(t *testing.T) {
 	same(t, good(c.BatchCancel(ctx, batch.ID)).State, "cancelling")
 	batch = good(c.BatchGet(ctx, batch.ID, "30s"))
 	same(t, []any{batch.State, batch.Outcome, batch.Cancelled}, []any{"ended", "cancelled", int64(1)})
+
+	batch = good(c.BatchCreate(ctx, ergon.With{"on_end": []any{"belongs"}}))
+	same(t, good(good(belongs.With(ergon.With{"batch": batch.ID}).Submit(ctx, c, none{})).Wait(ctx)), []string{batch.ID, ""})
+	short, enough := context.WithTimeout(ctx, 100*time.Millisecond)
+	_, err = c.BatchWait(short, batch.ID)
+	enough()
+	same(t, errors.Is(err, context.DeadlineExceeded), true)
+	good(c.BatchClose(ctx, batch.ID))
+	batch = good(c.BatchWait(ctx, batch.ID))
+	same(t, []any{batch.State, batch.Outcome}, []any{"ended", "done"})
+	same(t, good(c.Task(batch.OnEnd["task"].(string)).Wait(ctx)), []any{"", batch.ID})
+	_, err = c.BatchWait(ctx, "b0000000000001")
+	same(t, ergon.Code(err), "NOT_FOUND")
 
 	feed := c.Events(ergon.With{"after": "oldest", "event": "done", "method": "add"})
 	for n := 0; n < 7; n++ {

@@ -156,12 +156,19 @@ async function answerOf(calls, to, method, params) {
     return typeof answer === 'function' ? answer(...params) : answer;
 }
 
+/** In place of a server, in turn(): what is submitted is among the changes, and nobody hears how far it is. */
+const NOBODY = {
+    notify: async () => {},
+    request: async (method) => { throw new ErgonError('BAD_PARAMS', `${method}: turn() has no server, and a turn no checkpoint`); },
+};
+
 /** Runs one message without a server, for tests. */
 async function turn(kind, state, method, params = [], { schema = kind.type.schema ?? 0, name = 'test/1', calls = {} } = {}) {
     if (!methodsOf(kind).includes(method)) throw new ErgonError('NO_METHOD', `${kind.name} has no method ${method}`);
     const told = { actor: name, version: 0, state: structuredClone(state), schema: state === null ? 0 : schema };
     const ask = (to, name, given) => answerOf(calls, to, name, given);
-    const { result, changes, state: after } = await run(kind, told, null, ask, method, params);
+    const context = new Context(NOBODY, 0, `${name.split('/')[0]}.${method}`, told);
+    const { result, changes, state: after } = await run(kind, told, context, ask, method, params);
     const others = { ...changes };
     delete others.state;
     return { result, state: after, changes: others };

@@ -183,6 +183,9 @@ export class Context {
     attempt: number;
     /** What save() was last given, also by an attempt before, or null. */
     checkpoint: any;
+    /** The id of the batch of which it is a member, and of the one that has submitted it at its end; null: none. */
+    batch: string | null;
+    callbackOf: string | null;
     /** The trace that it belongs to, as W3C Trace Context writes it, or null. */
     traceparent: string | null;
     tracestate: string | null;
@@ -384,6 +387,8 @@ export class Client extends EventEmitter {
     batchClose(id: string, options?: CallOptions): Promise<BatchInfo>;
     /** With `wait` (ms) when it has ended, or the time is over. */
     batchGet(id: string, options?: CallOptions & { wait?: number }): Promise<BatchInfo>;
+    /** When it has ended, across broken connections and restarts of the server. */
+    batchWait(id: string, options?: CallOptions): Promise<BatchInfo>;
     batchCancel(id: string, options?: CallOptions): Promise<BatchInfo>;
     batches(filter?: CallOptions & { state?: string; tenant?: string }): AsyncIterable<BatchInfo>;
     sems(options?: CallOptions): Promise<SemInfo[]>;

@@ -548,6 +548,16 @@ class Client extends events.EventEmitter {
         }
     }
 
+    async batchWait(id, options = {}) {
+        check(options, ['timeout', 'signal'], 'batchWait()');
+        return within(this.#timed(options), 'batch.get', async (signal) => {
+            for (;;) {
+                const batch = await this.#poll('batch.get', [id, { wait: POLL }], signal);
+                if (part(batch, 'state', isString) === 'ended') return batch;
+            }
+        });
+    }
+
     async cronRun(name, { timeout, signal, ...options } = {}) {
         const answer = await this.request('cron.run', [name, check(options, ['tenant'], 'cronRun()')], { timeout, signal });
         return new Task(this, part(answer, 'id', isString), answer);

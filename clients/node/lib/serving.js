@@ -29,6 +29,8 @@ class Context {
         this.tracestate = told.tracestate ?? null;
         this.turn = told.actor === undefined ? null : told;
         this.checkpoint = told.checkpoint ?? null;
+        this.batch = told.batch ?? null;
+        this.callbackOf = told.callback_of ?? null;
         this.cancelled = null;
         this.#session = session;
         this.#call = told.call ?? id;

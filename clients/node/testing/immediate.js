@@ -208,8 +208,8 @@ class InProcess {
                 return true;
             },
         };
-        const { traceparent, tracestate } = options;
-        const told = { task: id, call: id, tenant: '', attempt, traceparent, tracestate, checkpoint };
+        const { traceparent, tracestate, batch } = options;
+        const told = { task: id, call: id, tenant: '', attempt, traceparent, tracestate, batch, checkpoint };
         const run = (more) => this.#limited(new Context(session, id, method, { ...told, ...more }), task);
         return options.actor === undefined ? run({}) : this.#turn(options.actor, run, options.turn !== undefined);
     }

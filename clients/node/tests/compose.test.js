@@ -3,7 +3,7 @@
 
 const assert = require('node:assert');
 const { after, before, test } = require('node:test');
-const { Actor, App, RESULT } = require('ergon-client');
+const { Actor, App, RESULT, turn } = require('ergon-client');
 const { immediate, server } = require('ergon-client/testing');
 
 let place;
@@ -112,6 +112,42 @@ test('middleware goes round what an attempt submits', () => both(async ({ parent
     assert.strictEqual(await till('2').call('take', [7]), 7);
     assert.deepStrictEqual((await ended()).filter((text) => text.endsWith('!')), ['b 1!', 'b 2!', 'b 3!', 'till!', 'till!']);
 }, louder));
+
+test('a turn without a server shows what it submits', async () => {
+    class Order extends Actor {
+        async pay(cents) {
+            this.task('first', [1]);
+            await this.context.submit('bill', [cents], { delay: '5s' });
+            await this.context.submit(['note', ['a']], ['note', ['b'], { keep: '1h' }]);
+            await this.context.tell('till/1', 'take', [cents]);
+            return cents;
+        }
+        keep() { return this.context.save(1); }
+    }
+    const { result, changes } = await turn(Order, null, 'pay', [7]);
+    assert.deepStrictEqual([result, changes.tell], [7, [['till/1', 'take', [7], {}]]]);
+    assert.deepStrictEqual(changes.task, [['first', [1], {}], ['bill', [7], { delay: 5000 }], ['note', ['a'], {}], ['note', ['b'], { keep: 3600000 }]]);
+    await assert.rejects(turn(Order, null, 'keep'), { code: 'BAD_PARAMS' });
+});
+
+test('what has to do with a batch knows it', async () => {
+    const { app } = composed();
+    app.task('belongs', ({ batch, callbackOf }) => [batch, callbackOf]);
+    let ready;
+    const isReady = new Promise((resolve) => (ready = resolve));
+    const work = app.work({ signals: false, onReady: ready });
+    try {
+        await Promise.race([isReady, work]);
+        const { id } = await app.client.batchCreate({ onEnd: ['belongs'] });
+        assert.deepStrictEqual(await (await app.client.submit('belongs', [], { batch: id })).wait(), [id, null]);
+        await app.client.batchClose(id);
+        const { on_end: end } = await app.client.batchWait(id);
+        assert.deepStrictEqual(await app.client.task(end.task).wait(), [null, id]);
+    } finally {
+        app.stop();
+        await work.finally(() => app.close());
+    }
+});
 
 test('the next attempt has the checkpoint', () => both(async ({ crawl }) => {
     assert.deepStrictEqual(await (await crawl.submit()).wait(), [1, 2]);

@@ -76,6 +76,16 @@ test('batches', async () => {
     assert.deepStrictEqual(ids, [other.id, id]);
 });
 
+test('a batch is waited for', async () => {
+    const { id } = await ergon.batchCreate({ onEnd: ['echo', ['it']] });
+    await assert.rejects(ergon.batchWait(id, { timeout: 100 }), { code: 'TIMEOUT' });
+    const waits = ergon.batchWait(id);
+    await ergon.batchClose(id);
+    const { state, outcome } = await waits;
+    assert.deepStrictEqual([state, outcome], ['ended', 'done']);
+    await assert.rejects(ergon.batchWait('b0000000000001'), { code: 'NOT_FOUND' });
+});
+
 test('semaphores', async () => {
     assert.deepStrictEqual(await ergon.semCreate('gpu', 2, { durable: 'none' }), { name: 'gpu', permits: 2 });
     const hold = await ergon.acquire('gpu', {});

@@ -240,6 +240,7 @@ class Client(Blocks):
     batch_create = blocks(Methods.batch_create)
     batch_close = blocks(Methods.batch_close)
     batch_get = blocks(Methods.batch_get)
+    batch_wait = blocks(Methods.batch_wait)
     batch_cancel = blocks(Methods.batch_cancel)
     sem_list = blocks(Methods.sem_list)
     sem_create = blocks(Methods.sem_create)

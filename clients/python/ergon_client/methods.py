@@ -4,12 +4,12 @@ Answers are maps of PROTOCOL.md; moments in them are datetimes, durations second
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
 from typing import Any, TypedDict, Unpack
 
 from .errors import ErgonError
 from .options import shown
-from .times import Duration, ms_of
+from .times import Duration, Until, ms_of
 
 PAGE = 1000  # of a list
 POLL = 30_000  # ms that the server waits for something to tell
@@ -76,6 +76,9 @@ class Methods:
         raise NotImplementedError
 
     async def _poll(self, method: str, params: Any) -> Any:
+        raise NotImplementedError
+
+    async def _within(self, timeout: Any, work: Coroutine[Any, Any, Any], what: str) -> Any:
         raise NotImplementedError
 
     async def _map(self, method: str, *params: Any) -> Found:
@@ -177,6 +180,17 @@ class Methods:
     async def batch_get(self, id: str, *, wait: Duration | None = None) -> Found:
         """State and counts of a batch; with `wait` when it has ended, or the time is over."""
         return await self._map("batch.get", id, wire({} if wait is None else {"wait": wait}))
+
+    async def batch_wait(self, id: str, *, timeout: Until | None = None) -> Found:
+        """The batch, when it has ended, across broken connections and restarts of the server. TimedOut after `timeout`."""
+        found: Found = shown(await self._within(timeout, self._batch_ended(id), "batch.get"))
+        return found
+
+    async def _batch_ended(self, id: str) -> Found:
+        while True:
+            found: Found = await self._poll("batch.get", [id, {"wait": POLL}])
+            if part(found, "state", str) == "ended":
+                return found
 
     async def batch_cancel(self, id: str) -> Found:
         """Cancels it and its open members, without a wait for them."""

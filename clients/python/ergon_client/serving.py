@@ -25,8 +25,9 @@ class Context:
     """One run of a handler, which gets it before the parameters.
 
     `method`; `task`, its id, and `tenant`, or None for a plain call; `turn`, what a message to an actor says of it, or {};
-    `attempt`, from 1 on; `checkpoint`, what save() was last given, also by an attempt before, or None; `traceparent` and
-    `tracestate`, the trace that it belongs to as W3C Trace Context writes it, or None;
+    `attempt`, from 1 on; `checkpoint`, what save() was last given, also by an attempt before, or None; `batch`, the id of the
+    batch of which it is a member, and `callback_of`, that of the batch that has submitted it at its end, or None; `traceparent`
+    and `tracestate`, the trace that it belongs to as W3C Trace Context writes it, or None;
     and `cancelled`: None, or why nobody waits for the result any more: "cancelled", "deadline", "gone" (the caller),
     "draining" (the server ends), "lost" (the connection), "stopping" (this worker ends)."""
 
@@ -40,6 +41,8 @@ class Context:
         self.tracestate: str | None = told.get("tracestate")
         self.turn: dict[str, Any] = told if "actor" in told else {}
         self.checkpoint: Any = told.get("checkpoint")
+        self.batch: str | None = told.get("batch")
+        self.callback_of: str | None = told.get("callback_of")
         self.cancelled: str | None = None
         self._until = None if left is None else time.monotonic() + left / 1000
         self._session, self._number, self._call = session, number, told.get("call", number)

@@ -32,6 +32,7 @@ class Context:
         self._asking: concurrent.futures.Future[Any] | None = None  # a request of this run
         self.method, self.task, self.attempt, self.tenant = context.method, context.task, context.attempt, context.tenant
         self.traceparent, self.tracestate, self.turn = context.traceparent, context.tracestate, context.turn
+        self.batch, self.callback_of = context.batch, context.callback_of
         self._changes = context._changes
 
     def __repr__(self) -> str:

@@ -266,7 +266,7 @@ class Server(aio.Client):
     async def _attempt(self, task: dict[str, Any], turn: dict[str, Any]) -> tuple[Any, dict[str, list[Any]]]:
         options, handler, wire = task["options"], self._handlers[task["method"]], Wire(self, task)
         told = {"task": task["id"], "attempt": task["attempt"], "tenant": task["tenant"], **turn,
-                **{name: options[name] for name in ("traceparent", "tracestate") if name in options},
+                **{name: options[name] for name in ("traceparent", "tracestate", "batch") if name in options},
                 **{name: task[name] for name in ("checkpoint",) if name in task}}
         context, params = serving.Context(wire, 0, task["method"], told), copied(task["params"])  # type: ignore[arg-type]
         params = with_results(params, lambda id: self._found(id)["result"])

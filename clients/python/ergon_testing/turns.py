@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Coroutine, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from ergon_client.actors import Actor, begin, finish, fitting
+from ergon_client.layers import Order
+from ergon_client.options import TaskOptions
+from ergon_client.results import ordered, orders_of
 
 
 class Turn(NamedTuple):
@@ -17,10 +20,19 @@ class Turn(NamedTuple):
     changes: dict[str, Any]
 
 
-class Answers(NamedTuple):
-    """The context of turn()."""
+class Answers:
+    """The context of turn(): what it submits is among the changes."""
 
-    calls: Mapping[str, Any]
+    def __init__(self, calls: Mapping[str, Any]) -> None:
+        self.calls = calls
+        self._changes: dict[str, Any] = {}
+
+    def submit(self, method: str | Order, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        orders = orders_of(method, params, options)
+        self._changes.setdefault("task", []).extend(ordered(each.method, each.params, each.options, "submit()") for each in orders)
+
+    def tell(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
+        self._changes.setdefault("tell", []).append([to, *ordered(method, params, options, "tell()")])
 
     def _call_actor(self, to: str, method: str, params: list[Any], options: Any) -> Any:
         if f"{to} {method}" not in self.calls:

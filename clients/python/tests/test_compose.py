@@ -151,6 +151,19 @@ class Compose(unittest.TestCase):
         if self.app.immediate is None:
             await self.app.aclose()
 
+    def test_a_turn_without_a_server_shows_what_it_submits(self) -> None:
+        class Order(ergon_client.Actor):
+            def pay(self, cents: int) -> int:
+                self.task("first", 1)
+                self.context.submit("bill", cents, delay="5s")
+                self.context.submit(ergon_client.Order("note", ["a"], {}), ergon_client.Order("note", ["b"], {}), keep="1h")
+                self.context.tell("till/1", "take", cents)
+                return cents
+        result, state, changes = testing.turn(Order, None, "pay", 7)
+        self.assertEqual((result, changes["tell"]), (7, [["till/1", "take", [7], {}]]))
+        self.assertEqual(changes["task"], [["first", [1], {}], ["bill", [7], {"delay": 5000}], ["note", ["a"], {"keep": 3600000}],
+                                           ["note", ["b"], {"keep": 3600000}]])
+
     def test_all_or_nothing(self) -> None:
         for how in ("immediate", "server"):
             with self.either(how):

@@ -2,9 +2,10 @@
 import asyncio
 import logging
 import unittest
+from unittest import mock
 from typing import Any
 
-from ergon_client import App, Client, Order, RemoteError, aio, testing
+from ergon_client import App, Client, Context, Order, RemoteError, TimedOut, aio, methods, testing
 
 app = App()
 
@@ -19,6 +20,11 @@ def square(number: int) -> int:
 @app.task()
 def times(number: int, factor: int) -> int:
     return number * factor
+
+
+@app.task()
+def belongs(context: Context) -> list[str | None]:
+    return [context.batch, context.callback_of]
 
 
 @app.task()
@@ -140,6 +146,19 @@ class Served(Many, unittest.TestCase):
         other = self.client.batch_create(parent=self.client.batch_create())
         self.assertEqual(self.client.batch_cancel(other)["state"], "cancelling")
         self.assertEqual([b["id"] for b in self.client.batch_list(state="open")], [self.client.batch_get(other)["parent"]])
+
+    def test_a_batch_is_waited_for(self) -> None:
+        batch = self.client.batch_create(on_end=("belongs", []))
+        member = self.client.submit("belongs", batch=batch)
+        self.assertEqual(member.wait(), [batch, None])
+        with self.assertRaises(TimedOut), mock.patch.object(methods, "POLL", 1):  # ms: it asks again and again
+            self.client.batch_wait(batch, timeout=0.2)
+        self.client.batch_close(batch)
+        seen = self.client.batch_wait(batch)
+        self.assertEqual((seen["state"], seen["outcome"]), ("ended", "done"))
+        self.assertEqual(self.client.task(seen["on_end"]["task"]).wait(), [None, batch])
+        with self.assertRaisesRegex(RemoteError, "no batch"):
+            self.client.batch_wait("b0000000000001")
 
     def test_semaphores(self) -> None:
         self.assertEqual(self.client.sem_create("gpu", 2), {"name": "gpu", "permits": 2})
