@@ -158,8 +158,8 @@ func (m *Mux) submit(ctx context.Context, o Order, s Submitter) (*Task, error) {
 	return s(ctx, o)
 }
 
-// Chain submits tasks each of which begins when the one before is done, and those of its own "after", and returns the last one. Result among the parameters is
-// the result of the one before.
+// Chain submits tasks each of which begins when the one before is done, and those of its own "after", and returns the last one.
+// Result among the parameters is the result of the one before.
 func (m *Mux) Chain(ctx context.Context, c *Client, orders ...Order) (last *Task, err error) {
 	for _, o := range orders {
 		if last != nil {

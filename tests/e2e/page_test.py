@@ -1106,6 +1106,9 @@ class Composed(PageTest):
         self.b.sees("3 of 3 members ended", ".progress")
         end = self.client.call("batch.get", batch)["on_end"]["task"]
         self.b.sees(end, self.row("on_end"))
+        self.b.click_link(end, self.row("on_end"))
+        self.b.sees(end, ".task-head")
+        self.b.click_link(batch, ".facts")  # what follows leads to its batch, too
         self.b.click_link(outer, ".facts")
         self.b.sees("1 of 1 member ended", ".progress")
         self.b.sees("cancelled", '[aria-label="Batches within it"] ' + self.row(batch))

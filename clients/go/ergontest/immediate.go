@@ -237,7 +237,8 @@ func (i *immediate) attempts(ctx context.Context, id, method string, params []an
 	for attempt = 1; ; attempt++ {
 		*sent = sends{checkpoint: sent.checkpoint}
 		told := map[string]any{"task": id, "attempt": attempt, "tenant": "", "traceparent": options["traceparent"],
-			"tracestate": options["tracestate"], "batch": options["batch"], "client": i.client, "checkpoint": sent.checkpoint, "worker": sent.take}
+			"tracestate": options["tracestate"], "batch": options["batch"], "client": i.client, "checkpoint": sent.checkpoint,
+			"worker": sent.take}
 		result, err := i.attempt(ctx, method, params, options, told, to)
 		if err == nil {
 			err = i.possible(sent)

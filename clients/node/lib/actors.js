@@ -159,7 +159,7 @@ async function answerOf(calls, to, method, params) {
 /** In place of a server, in turn(): what is submitted is among the changes, and nobody hears how far it is. */
 const NOBODY = {
     notify: async () => {},
-    request: async (method) => { throw new ErgonError('BAD_PARAMS', `${method}: turn() has no server, and a turn no checkpoint`); },
+    request: async (method) => { throw new ErgonError('BAD_PARAMS', `${method}: turn() has no server`); },
 };
 
 /** Runs one message without a server, for tests. */

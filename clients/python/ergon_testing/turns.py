@@ -28,8 +28,8 @@ class Answers:
         self._changes: dict[str, Any] = {}
 
     def submit(self, method: str | Order, *params: Any, **options: Unpack[TaskOptions]) -> None:
-        orders = orders_of(method, params, options)
-        self._changes.setdefault("task", []).extend(ordered(each.method, each.params, each.options, "submit()") for each in orders)
+        for each in orders_of(method, params, options):
+            self._changes.setdefault("task", []).append(ordered(each.method, each.params, each.options, "submit()"))
 
     def tell(self, to: str, method: str, *params: Any, **options: Unpack[TaskOptions]) -> None:
         self._changes.setdefault("tell", []).append([to, *ordered(method, params, options, "tell()")])

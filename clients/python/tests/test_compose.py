@@ -159,7 +159,7 @@ class Compose(unittest.TestCase):
                 self.context.submit(ergon_client.Order("note", ["a"], {}), ergon_client.Order("note", ["b"], {}), keep="1h")
                 self.context.tell("till/1", "take", cents)
                 return cents
-        result, state, changes = testing.turn(Order, None, "pay", 7)
+        result, _, changes = testing.turn(Order, None, "pay", 7)
         self.assertEqual((result, changes["tell"]), (7, [["till/1", "take", [7], {}]]))
         self.assertEqual(changes["task"], [["first", [1], {}], ["bill", [7], {"delay": 5000}], ["note", ["a"], {"keep": 3600000}],
                                            ["note", ["b"], {"keep": 3600000}]])

@@ -2,8 +2,8 @@
 import asyncio
 import logging
 import unittest
-from unittest import mock
 from typing import Any
+from unittest import mock
 
 from ergon_client import App, Client, Context, Order, RemoteError, TimedOut, aio, methods, testing
 

@@ -155,7 +155,7 @@ export function view({ what: id }) {
             h('span', {}, p.total ? `${f.count(p.done)} of ${f.count(p.total)}` : f.count(p.done)), p.text && h('span', { class: 'muted' }, f.name(p.text)));
         fillNew(parts.facts, { ...task, history: null, progress: null, reason: null }, () => facts([
             ['method', h('a', { href: link('tasks', null, { method: task.method }) }, f.name(task.method))], ['tenant', f.name(task.tenant)],
-            task.actor && ['actor', actorLink(task.actor, task.tenant)], task.reminder && ['reminder', f.name(task.reminder)], task.every && ['every', f.duration(task.every)], task.key !== null && ['key', h('code', {}, f.name(task.key))], task.batch && ['batch', batchLink(task.batch)], ...sources(given), ['priority', String(task.priority)], ['durable', task.durable],
+            task.actor && ['actor', actorLink(task.actor, task.tenant)], task.reminder && ['reminder', f.name(task.reminder)], task.every && ['every', f.duration(task.every)], task.key !== null && ['key', h('code', {}, f.name(task.key))], task.batch && ['batch', batchLink(task.batch)], task.callback_of && ['follows', batchLink(task.callback_of), 'the batch that has submitted it'], ...sources(given), ['priority', String(task.priority)], ['durable', task.durable],
             ['attempt', `${task.attempt}${task.retries ? `, ${f.plural(task.failures, 'failure')} of at most ${task.retries + 1}` : ''}`],
             task.crashes > 0 && ['crashes', String(task.crashes)], task.losses > 0 && ['losses', String(task.losses)],
             ['submitted', when(task.created)], task.due && ['due', when(task.due)], task.started && ['began', when(task.started)], task.ended && ['ended', when(task.ended)],
