@@ -118,7 +118,7 @@ STATE = {
         },
         "tenant": {
             LINK: "link fed shares share_room shown",
-            CACHE: "jobs crons batches semaphores holds limits rates open open_bytes actor_bytes kept weight",
+            CACHE: "jobs crons batches semaphores holds limits rates open open_bytes read_bytes actor_bytes kept weight",
             FLEETING: "events",
             "a_submission_that_waits": "name",
         },

@@ -2,8 +2,8 @@
 import asyncio
 import logging
 import unittest
+import unittest.mock
 from typing import Any
-from unittest import mock
 
 from ergon_client import App, Client, Context, Order, RemoteError, TimedOut, aio, methods, testing
 
@@ -151,7 +151,7 @@ class Served(Many, unittest.TestCase):
         batch = self.client.batch_create(on_end=("belongs", []))
         member = self.client.submit("belongs", batch=batch)
         self.assertEqual(member.wait(), [batch, None])
-        with self.assertRaises(TimedOut), mock.patch.object(methods, "POLL", 1):  # ms: it asks again and again
+        with self.assertRaises(TimedOut), unittest.mock.patch.object(methods, "POLL", 1):  # ms: it asks again and again
             self.client.batch_wait(batch, timeout=0.2)
         self.client.batch_close(batch)
         seen = self.client.batch_wait(batch)

@@ -94,6 +94,14 @@ void tenant_count_open(struct job_table *table, const struct job *job, bool open
     tenant_show_open(table, job->tenant);
 }
 
+void tenant_count_read(struct job_table *table, const struct job *job, bool read)
+{
+    uint64_t bytes = (read ? 1 : (uint64_t)-1) * job_bytes(job);
+    job->tenant->read_bytes += bytes;
+    table->read_bytes += bytes;
+    assert(job->tenant->read_bytes <= table->read_bytes);
+}
+
 /* --- Queues --- */
 
 static struct job_queue *queue_new(struct job_table *table, struct span name, uint64_t hash)

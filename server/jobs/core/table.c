@@ -423,11 +423,20 @@ void table_weigh(struct job_table *table, const struct job *job, size_t was)
     table_weigh_part(table, job, was, job_bytes(job));
 }
 
+static void weigh_read(struct job_table *table, const struct job *job, size_t was, size_t is)
+{
+    if (!job->more || job->more->readers == 0)
+        return;
+    job->tenant->read_bytes += is - was;
+    table->read_bytes += is - was;
+}
+
 void table_weigh_part(struct job_table *table, const struct job *job, size_t was, size_t is)
 {
     table->bytes += is - was;
     if (kept_has(&job->tenant->kept, job)) {
         kept_weigh(&table->kept, &job->tenant->kept, job, was, is);
+        weigh_read(table, job, was, is);
     } else {
         job->tenant->open_bytes += is - was;
         table->open_bytes += is - was;

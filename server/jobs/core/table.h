@@ -90,6 +90,7 @@ struct tenant {
     struct named_events events;
     uint32_t open;        /* of these, those that do not count as ended: see tenant_count_open() */
     uint64_t open_bytes;  /* that these take, and all else that it has */
+    uint64_t read_bytes;  /* that ended jobs take whose results others read: tenant_count_read() */
     uint64_t actor_bytes; /* of its actors in memory that cannot leave it: actors/residents.h */
     uint16_t shown;       /* its mark on the board of tenants */
     struct kept kept;     /* the others */
@@ -137,6 +138,7 @@ struct job_table {
     uint32_t boards;     /* of a cluster: boards that were lost, as rows that are written say */
     uint64_t count, bytes;
     uint64_t open, open_bytes; /* of these, of jobs that do not count as ended, and of rates */
+    uint64_t read_bytes;       /* of all tenants */
     struct kept_table kept;    /* the others */
 
     struct job *effects, *effects_last; /* jobs that have effects, in the order of the first one */

@@ -15,13 +15,17 @@ enum {
     BUSY_PAUSE_MS = 1000   /* until one that is still referred to is looked at again */
 };
 
+static bool is_read(const struct job *job)
+{
+    return job->more && job->more->readers > 0;
+}
+
 /* Is the job still needed by an attempt, a commit, an operation, or a job that waits for it or for
  * its result? */
 static bool is_referred_to(const struct job *job)
 {
     return job->orphans > 0 || job->pending > 0 || job->waits ||
-           (job->more &&
-            (job->more->dependents || job->more->releasing || job->more->readers > 0)) ||
+           (job->more && (job->more->dependents || job->more->releasing)) || is_read(job) ||
            job_is(job, JOB_UNSAVED);
 }
 
@@ -59,6 +63,8 @@ void retention_add(struct scheduler *s, struct job *job)
     assert(!job_state_open((enum job_state)job->state) && job->ended > 0);
     tenant_count_open(table, job, false);
     kept_add(&table->kept, &job->tenant->kept, kind_of(job), job, job_bytes(job));
+    if (is_read(job))
+        tenant_count_read(table, job, true);
     uint64_t now = table_wall_of(table, table_now(table)),
              past = now > job->ended ? now - job->ended : 0;
     /* One that is being read back goes later: its row cannot be removed yet. */
@@ -74,6 +80,8 @@ void retention_add(struct scheduler *s, struct job *job)
 
 void retention_remove(struct job_table *table, struct job *job)
 {
+    if (is_read(job))
+        tenant_count_read(table, job, false);
     kept_remove(&table->kept, &job->tenant->kept, job, job_bytes(job));
     tenant_count_open(table, job, true);
 }
@@ -82,8 +90,8 @@ void retention_forget(struct job_table *table, struct job *job)
 {
     assert(!job_state_open((enum job_state)job->state));
     if (is_referred_to(job)) {
-        bool is_read = job->more && job->more->readers > 0; /* the last reader sets it again */
-        job->due = is_read ? AO_NEVER : table_time_after(table, AO_MS(BUSY_PAUSE_MS));
+        /* The last reader sets it again. */
+        job->due = is_read(job) ? AO_NEVER : table_time_after(table, AO_MS(BUSY_PAUSE_MS));
         job_effect(table, job, EFFECT_TIMER);
         return;
     }
@@ -197,6 +205,12 @@ static uint64_t left_of(uint64_t most, uint64_t taken)
     return taken < most ? most - taken : 0;
 }
 
+/* Bytes that can make no room. */
+static uint64_t needed(const struct job_table *table)
+{
+    return table->open_bytes + table->read_bytes;
+}
+
 /* --- The share of a tenant --- */
 
 bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
@@ -206,16 +220,18 @@ bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
            (unsigned __int128)held * (100 - share) <= (unsigned __int128)free * share;
 }
 
-/* What has ended does not count, since it makes room for what is new; and of very few tasks each
- * tenant may have one, though that is more than its share. */
+/* What has ended does not count, since it makes room for what is new, unless an open task is to
+ * read its result; and of very few tasks each tenant may have one, though that is more than its
+ * share.
+ */
 static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint32_t tasks,
                                     size_t weight, char *text, size_t size)
 {
     const struct job_table *table = jobs_table(jobs);
     const struct tenant *t = table_tenant_find(jobs_table(jobs), tenant);
-    uint64_t bytes = t ? t->open_bytes : 0, count = t ? t->open : 0;
+    uint64_t bytes = t ? t->open_bytes + t->read_bytes : 0, count = t ? t->open : 0;
     uint64_t free = left_of(open_max(jobs), table->open + tasks),
-             free_bytes = left_of(open_bytes_max(jobs), table->open_bytes + weight);
+             free_bytes = left_of(open_bytes_max(jobs), needed(table) + weight);
     const char *limit = NULL;
     if (tasks > 0 && count > 0 && !room_is_shared(jobs, count + tasks, free))
         limit = "tasks.max";
@@ -223,12 +239,14 @@ static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint3
         limit = "tasks.bytes";
     if (!limit)
         return ERGON_OK;
-    snprintf(text, size,
-             "tenant \"%.*s\" has %" PRIu64 " open tasks, and with its rates and crons %" PRIu64
-             " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
-             " %%); let some end, or cancel some",
-             (int)(tenant.len < 64 ? tenant.len : 64), (const char *)tenant.at, count, bytes, limit,
-             jobs_options(jobs)->settings.limits.tenant_share);
+    snprintf(
+        text, size,
+        "tenant \"%.*s\" has %" PRIu64
+        " open tasks, and with its rates and crons, and results that they are to read, %" PRIu64
+        " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
+        " %%); let some end, or cancel some",
+        (int)(tenant.len < 64 ? tenant.len : 64), (const char *)tenant.at, count, bytes, limit,
+        jobs_options(jobs)->settings.limits.tenant_share);
     return ERGON_E_BUSY;
 }
 
@@ -290,8 +308,8 @@ static enum ergon_error make(struct jobs *jobs, struct span tenant, uint32_t tas
         return wrong;
     if (tasks > 0 && table->open >= open_max(jobs))
         return too_many(table->open, text, size);
-    if (table->open_bytes + weight > bytes_most)
-        return too_much("open ", table->open_bytes, bytes_most, text, size);
+    if (needed(table) + weight > bytes_most)
+        return too_much("open ", needed(table), bytes_most, text, size);
     return make_room(jobs, tasks, weight, text, size);
 }
 

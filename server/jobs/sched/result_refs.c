@@ -9,6 +9,7 @@
 #include "proto/reader.h"
 #include "proto/scanner.h"
 #include "server/jobs/core/ids.h"
+#include "server/jobs/core/names.h"
 #include "server/tasks/job_source.h"
 
 static const char ref_key[] = "$result";
@@ -206,6 +207,12 @@ bool result_refs_find(struct scheduler *s, struct job *job)
     return true;
 }
 
+static void count_reader(struct scheduler *s, struct job *on)
+{
+    if (on->more->readers++ == 0 && kept_has(&on->tenant->kept, on))
+        tenant_count_read(s->table, on, true);
+}
+
 enum ergon_error result_refs_hold(struct scheduler *s, struct job *job,
                                   const struct dependent *rights, char *text, size_t size)
 {
@@ -218,7 +225,7 @@ enum ergon_error result_refs_hold(struct scheduler *s, struct job *job,
     job->more->holds_results = true;
     struct ref_walk w = walk_of(job_params(job));
     for (struct job *on; (on = next_named(s, &w));)
-        on->more->readers++;
+        count_reader(s, on);
     return ERGON_OK;
 }
 
@@ -234,14 +241,22 @@ static void come_to_an_end(struct scheduler *s, struct job *on)
     job_effect(s->table, on, EFFECT_TIMER);
 }
 
+static void let_go(struct scheduler *s, struct job *on)
+{
+    if (kept_has(&on->tenant->kept, on))
+        tenant_count_read(s->table, on, false);
+    if (on->due == AO_NEVER && !is_open(on))
+        come_to_an_end(s, on);
+}
+
 /* The tasks that it holds are there, so the walk finds the same again. */
 static void release(struct scheduler *s, struct job *job)
 {
     struct ref_walk w = walk_of(job_params(job));
     for (struct job *on; (on = next_named(s, &w));) {
         assert(on->more && on->more->readers > 0);
-        if (--on->more->readers == 0 && on->due == AO_NEVER && !is_open(on))
-            come_to_an_end(s, on);
+        if (--on->more->readers == 0)
+            let_go(s, on);
     }
     job->more->holds_results = false;
 }

@@ -236,11 +236,59 @@ STORED_TEST(a_restart_finds_it_again)
         jobs_world_crash(w);
         jobs_world_pass(w, AO_S(60));
         expect_params(world_run_of(w, second), "[42]");
+        assert_int_equal(w->jobs->table.read_bytes, job_bytes(world_job(w, first)));
     }
     world_finish(world_run_of(w, second), "\xc0");
     jobs_world_pass(w, AO_S(5));
     assert_null(world_job(w, first));
+    assert_int_equal(w->jobs->table.read_bytes, 0);
     stage_balances(w);
+}
+
+/* A task that has ended, with parameters of 100,000 bytes, and an open one that is to read its
+ * result. */
+static enum ergon_error hold_one(struct jobs_world *w, const char *tenant)
+{
+    static uint8_t large[100000];
+    struct submitted out;
+    struct params p;
+    char why[JOB_TEXT_MAX];
+    struct job_spec spec = WORK(.tenant = span_text(tenant));
+    spec.params = span_of(large, sizeof large);
+    enum ergon_error error = world_submit(w, &spec, &out, why, sizeof why);
+    if (error != ERGON_OK) {
+        stage_holds(why, "results that they are to read");
+        return error;
+    }
+    uint64_t id = out.job->id;
+    spec = naming(&p, "[{'$result': '$1'}]", &id, 1);
+    spec.tenant = span_text(tenant);
+    spec.delay = AO_S(30 * 86400);
+    jobs_world_submit(w, &spec);
+    jobs_world_settle(w);
+    world_finish(world_run_of(w, id), "\xc0");
+    jobs_world_settle(w);
+    return ERGON_OK;
+}
+
+static uint32_t hold_until_busy(struct jobs_world *w, const char *tenant)
+{
+    uint32_t count = 0;
+    while (hold_one(w, tenant) == ERGON_OK)
+        count++;
+    return count;
+}
+
+JOBS_TEST(what_is_to_be_read_counts_to_the_share_of_its_tenant, .room = 1, .quiet = true)
+{
+    w->jobs->options.settings.limits.tenant_share = 80;
+    w->jobs->options.settings.limits.bytes = w->jobs->table.bytes + 100 * 100000;
+    w->jobs->options.settings.limits.kept_bytes = 0; /* nothing is reserved */
+    assert_in_range(hold_until_busy(w, "greedy"), 75, 80);
+    assert_in_range(hold_until_busy(w, "second"), 12, 18);
+    assert_int_equal(hold_one(w, "third"), ERGON_OK);
+    const struct tenant *t = table_tenant_find(&w->jobs->table, span_text("greedy"));
+    assert_true(t->read_bytes > 75 * 100000 && t->read_bytes < w->jobs->table.read_bytes);
 }
 
 static void expect_end(struct jobs_world *w, uint64_t id, const char *wanted)
@@ -284,9 +332,11 @@ JOBS_TEST(one_that_is_tried_again_holds_it_again, .room = 4)
     jobs_world_settle(w);
     world_fail(world_run_of(w, id), "ODD", "not today");
     assert_int_equal(world_job(w, first)->more->readers, 0);
+    assert_int_equal(w->jobs->table.read_bytes, 0);
     w->room[1] = 0;
     assert_true(world_retry(w, world_job(w, id)));
     jobs_world_pass(w, AO_S(20));
+    assert_int_equal(w->jobs->table.read_bytes, job_bytes(world_job(w, first)));
     w->room[1] = 4;
     ao_activate(&w->pump);
     jobs_world_settle(w);
