@@ -239,14 +239,13 @@ static enum ergon_error check_share(struct jobs *jobs, struct span tenant, uint3
         limit = "tasks.bytes";
     if (!limit)
         return ERGON_OK;
-    snprintf(
-        text, size,
-        "tenant \"%.*s\" has %" PRIu64
-        " open tasks, and with its rates and crons, and results that they are to read, %" PRIu64
-        " bytes, which is its share of %s (tasks.tenant_share: %" PRIu32
-        " %%); let some end, or cancel some",
-        (int)(tenant.len < 64 ? tenant.len : 64), (const char *)tenant.at, count, bytes, limit,
-        jobs_options(jobs)->settings.limits.tenant_share);
+    snprintf(text, size,
+             "tenant \"%.*s\" has %" PRIu64
+             " open tasks, and with rates, crons and results that these read %" PRIu64
+             " bytes, its share of %s (tasks.tenant_share: %" PRIu32
+             " %%); let some end, or cancel some",
+             (int)(tenant.len < 64 ? tenant.len : 64), (const char *)tenant.at, count, bytes, limit,
+             jobs_options(jobs)->settings.limits.tenant_share);
     return ERGON_E_BUSY;
 }
 

@@ -257,7 +257,7 @@ static enum ergon_error hold_one(struct jobs_world *w, const char *tenant)
     spec.params = span_of(large, sizeof large);
     enum ergon_error error = world_submit(w, &spec, &out, why, sizeof why);
     if (error != ERGON_OK) {
-        stage_holds(why, "results that they are to read");
+        stage_holds(why, "results that these read");
         return error;
     }
     uint64_t id = out.job->id;
