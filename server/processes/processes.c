@@ -329,11 +329,25 @@ static bool read_modules(const struct config *c, struct module *modules, uint32_
     return true;
 }
 
+/* Of one that has said nothing: how it ended; empty: it has not. */
+static void look_at_end(const struct process *one, char *text, size_t size)
+{
+    enum { SOON = 1000 /* ms */ };
+    struct pollfd end = {.fd = one->spawned.pidfd, .events = POLLIN};
+    siginfo_t info = {.si_code = 0};
+
+    text[0] = '\0';
+    if (one->hello.len == 0 && poll(&end, 1, SOON) > 0 &&
+        waitid(P_PIDFD, (id_t)one->spawned.pidfd, &info, WEXITED | WNOWAIT) == 0)
+        end_text(&info, text, size);
+}
+
 /* Blocks until the process has said what it brings. */
 static bool await_hello(struct process *one, char *error, size_t size)
 {
     struct pollfd fd = {.fd = one->spawned.hello, .events = POLLIN};
     const char *why = "it does not load the module within 30 s";
+    char end[TEXT_SIZE];
 
     while (!one->hello.whole && clock_monotonic() < one->until) {
         int left = (int)((one->until - clock_monotonic()) / AO_MS(1)) + 1;
@@ -342,9 +356,12 @@ static bool await_hello(struct process *one, char *error, size_t size)
     }
     if (one->hello.whole)
         why = hello_refusal(&one->hello);
-    if (why)
-        snprintf(error, size, "a process of the module %s: %s", one->module->spec.path, why);
-    return !why;
+    if (!why)
+        return true;
+    look_at_end(one, end, sizeof end);
+    snprintf(error, size, "a process of the module %s: %s%s%s", one->module->spec.path, why,
+             *end ? ": " : "", end);
+    return false;
 }
 
 static bool take_method(struct registry *registry, struct span name, const char *module,

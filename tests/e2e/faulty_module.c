@@ -1,6 +1,7 @@
 /* A module whose handlers believe their parameters, which `ergon module check` has to find. */
 #include <ergon/handler.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,6 +45,23 @@ static void nap(struct ergon_task *task)
         sleep(600);
 }
 
+static void *crash_later(void *arg)
+{
+    (void)arg;
+    usleep(20 * 1000);
+    abort();
+}
+
+/* Anything: it returns, and what it has begun crashes. */
+static void later(struct ergon_task *task)
+{
+    pthread_t thread;
+
+    (void)task;
+    if (pthread_create(&thread, NULL, crash_later, NULL) == 0)
+        pthread_detach(thread);
+}
+
 /* Anything: it parks until it is cancelled, as a good one does. */
 static enum ao_verdict patient(struct ao *self, struct ergon_task *task, void *state)
 {
@@ -66,6 +84,7 @@ static const struct ergon_handler handlers[] = {
     {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "faulty.ratio", .run = ratio},
     {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "faulty.head", .step = head},
     {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "faulty.nap", .run = nap},
+    {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "faulty.later", .run = later},
     {.size = sizeof handlers[0], .kind = ERGON_STEPPED, .name = "faulty.patient", .step = patient},
     {.size = sizeof handlers[0], .kind = ERGON_BLOCKING, .name = "faulty.good", .run = good},
 };

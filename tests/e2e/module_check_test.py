@@ -76,6 +76,11 @@ class Finds(CheckTest):
         self.assertEqual((sheet["crashed"], sheet["faults"][0]["code"], sheet["faults"][0]["params"]), (0, "STUCK", [""]))
         self.assertGreater(sheet["stuck"], 0)
 
+    def test_what_a_handler_has_begun_and_crashes_later(self):
+        sheet = self.sheets(REMOTE, FAULTY, "faulty.later", "--rounds", "1")["faulty.later"]
+        self.assertGreater(sheet["crashed"], 0)
+        self.assertIn("SIGABRT", sheet["faults"][0]["reason"])
+
     def test_good_handlers_pass_also_those_that_are_cancelled(self):
         sheets = self.sheets(OK, FAULTY, "faulty.good", "faulty.patient", "--rounds", "20", "--limit", "20ms")
         self.assertEqual([sheet["faults"] for sheet in sheets.values()], [[], []])
@@ -119,7 +124,7 @@ class Refuses(CheckTest):
         self.says(USAGE, "actors", DEMO)
 
     def test_a_module_that_does_not_begin(self):
-        self.says(USAGE, "it ended before it said what it brings", FAULTY, FAULTY="c")
+        self.says(USAGE, r"it ended before it said what it brings.*: signal 6 \(SIGABRT\)", FAULTY, FAULTY="c")
         self.says(USAGE, "brings no methods", FAULTY, FAULTY="n")
         self.says(USAGE, "there is no licence", FAULTY, FAULTY="r")
 

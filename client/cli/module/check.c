@@ -58,6 +58,7 @@ struct check {
     const struct check_options *options;
     const char *file;
     struct private_server *server;
+    uint32_t deaths; /* of the module's process, that were counted */
     struct words words;
     struct rubbish rubbish;
     struct stock stock; /* of the method */
@@ -105,7 +106,9 @@ static bool try_one(struct check *c, struct sheet *h, uint64_t number, struct tr
     struct trial_outcome out;
     t->limit_ms = limit_ms(c, h);
     t->stuck_ms = (uint32_t)(c->options->stuck_ns / NS_PER_MS);
+    t->deaths = c->deaths;
     trial_run(c->server, t, &out);
+    c->deaths = out.deaths;
     if (out.end == TRIAL_LOST)
         return false;
     struct fault *f = sheet_count(h, number, t, &out, private_server_death(c->server));
@@ -114,6 +117,8 @@ static bool try_one(struct check *c, struct sheet *h, uint64_t number, struct tr
         f->derived = derived;
     if (f != NULL && number > 0)
         narrow(c->server, t, f);
+    if (f != NULL)
+        c->deaths = private_server_deaths(c->server);
     h->gave_up = h->crashed >= CRASHES_MAX || h->stuck >= STUCK_MAX;
     return !h->gave_up && private_server_failed(c->server) == NULL &&
            private_server_signal(c->server) == 0;
@@ -282,10 +287,11 @@ static enum status check_file(struct check *c, int argc, char **argv)
     if (status != STATUS_OK)
         return status;
     json_t *chosen = NULL, *all = find_methods(c);
-    status = choose(c, all, argc, argv, &chosen);
     if (private_server_signal(c->server) != 0)
         status = STATUS_INTERRUPTED;
-    else if (status == STATUS_OK)
+    else
+        status = choose(c, all, argc, argv, &chosen);
+    if (status == STATUS_OK)
         status = check_all(c, chosen);
     json_decref(all);
     json_decref(chosen);

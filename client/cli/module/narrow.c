@@ -12,6 +12,7 @@ static bool call_does_it(struct private_server *s, const struct trial *t, const 
     struct trial_outcome out;
     struct trial plain = *t;
     plain.way = TRIAL_CALL;
+    plain.deaths = private_server_deaths(s);
     trial_run(s, &plain, &out);
     return out.end == TRIAL_CRASHED && fault_is(f, out.end, private_server_death(s));
 }
@@ -24,6 +25,7 @@ static bool try_step(struct private_server *s, const struct trial *t, struct fau
     struct trial smaller = *t;
     smaller.params = params;
     smaller.way = TRIAL_CALL;
+    smaller.deaths = private_server_deaths(s);
     trial_run(s, &smaller, &out);
     *crashes += out.end == TRIAL_CRASHED;
     if (out.end != TRIAL_CRASHED || !fault_is(f, out.end, private_server_death(s)) ||

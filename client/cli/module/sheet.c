@@ -11,7 +11,8 @@
 
 enum {
     SHOWN_MAX = 300, /* bytes of parameters as text */
-    HEX_MAX = 160    /* of parameters as digits, where their number says which they are, too */
+    HEX_MAX = 160,   /* of parameters as digits, where their number says which they are, too */
+    WORD_MAX = 60000 /* that fit into a command line as digits; programs are given no more, too */
 };
 
 /* --- Counting --- */
@@ -169,7 +170,8 @@ static void print_params(const struct fault *f)
 
 static void print_again(const struct sheet *h, const struct fault *f)
 {
-    char *hex = f->params_len <= HEX_MAX || f->number == 0 || f->derived ? hex_of(f) : NULL;
+    size_t most = f->number == 0 || f->derived ? WORD_MAX : HEX_MAX;
+    char *hex = f->params_len <= most ? hex_of(f) : NULL;
     say("    again: ergon module check %s %s ", h->module, h->method);
     if (hex != NULL)
         say("--params %s\n", hex);
@@ -222,14 +224,16 @@ void sheet_print(const struct sheet *h)
 
 static json_t *fault_json(const struct fault *f)
 {
-    char *hex = hex_of(f);
+    bool is_short = f->params_len <= WORD_MAX;
+    struct span params = span_of(f->params, f->params_len);
+    char *hex = is_short ? hex_of(f) : NULL;
     json_t *o = json_pack(
-        "{s:s, s:s, s:o, s:o, s:I, s:s, s:I, s:b, s:o, s:s, s:o}", "code",
+        "{s:s, s:s, s:o, s:o, s:I, s:s, s:I, s:b, s:o, s:o, s:I}", "code",
         f->end == TRIAL_CRASHED ? "CRASHED" : "STUCK", "reason", f->death.reason, "place",
         json_text_or_null(f->death.place), "output", json_text_or_null(f->death.output), "case",
         (json_int_t)f->number, "way", trial_way_name(f->way), "count", (json_int_t)f->count,
-        "smaller", (int)f->smaller, "params", json_from_value(span_of(f->params, f->params_len)),
-        "hex", hex != NULL ? hex : "", "size", json_integer((json_int_t)f->params_len));
+        "smaller", (int)f->smaller, "params", is_short ? json_from_value(params) : json_null(),
+        "hex", json_text_or_null(hex != NULL ? hex : ""), "size", (json_int_t)f->params_len);
     free(hex);
     return o;
 }

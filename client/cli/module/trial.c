@@ -179,8 +179,9 @@ static bool was_stuck(const struct death *d)
 
 void trial_run(struct private_server *s, const struct trial *t, struct trial_outcome *out)
 {
-    uint32_t deaths = private_server_deaths(s);
-    private_server_new_page(s);
+    uint32_t deaths = t->deaths;
+    if (private_server_deaths(s) == deaths)
+        private_server_new_page(s);
     *out = (struct trial_outcome){.end = TRIAL_LOST};
     if (t->way == TRIAL_CALL || t->way == TRIAL_CANCEL)
         run_call(s, t, out);
@@ -190,7 +191,8 @@ void trial_run(struct private_server *s, const struct trial *t, struct trial_out
         await_return(s, t, deaths, out);
     if (out->end == TRIAL_CRASHED)
         private_server_await_death(s, deaths, LOG_MS);
-    if (private_server_deaths(s) > deaths)
+    out->deaths = private_server_deaths(s);
+    if (out->deaths > deaths)
         out->end = was_stuck(private_server_death(s)) ? TRIAL_STUCK : TRIAL_CRASHED;
     if (out->end == TRIAL_CRASHED || out->end == TRIAL_STUCK)
         trial_await_process(s);

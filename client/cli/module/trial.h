@@ -32,6 +32,7 @@ struct trial {
     uint32_t cut_ms;   /* of TRIAL_CANCEL and TRIAL_DEADLINE */
     uint32_t limit_ms; /* a call that has no answer is cancelled then */
     uint32_t stuck_ms; /* after that the server ends the process */
+    uint32_t deaths;   /* that were counted before; one since then is of this trial, too */
 };
 
 struct trial_outcome {
@@ -40,6 +41,7 @@ struct trial_outcome {
     char text[300];
     uint64_t took_us; /* until the answer */
     bool late;        /* no answer within limit_ms */
+    uint32_t deaths;  /* of the module's process, so far */
 };
 
 /* "called", "submitted", ...; a constant. */
