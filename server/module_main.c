@@ -1,6 +1,7 @@
 #include "server/module_main.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -60,7 +61,8 @@ static void blame(const char *what)
 {
     bool stuck = atomic_load_explicit(&is_stuck, memory_order_relaxed);
 
-    call_board_blame(board, task_running_mark(), stuck ? "its step did not return in time" : what);
+    if (board)
+        call_board_blame(board, task_running_mark(), stuck ? "its step did not return in time" : what);
 }
 
 /* What its handlers are about to do nobody wants any more. */
@@ -71,6 +73,23 @@ static void server_lost(const char *why)
 }
 
 /* --- Set-up --- */
+
+/* A process that a handler forks has neither: else the connection would stay open beyond the end of
+ * this process, whose calls would wait for that, and the other's end would be told of this one. */
+static void in_child(void)
+{
+    close(SPAWN_SOCKET);
+    board = NULL;
+}
+
+static bool take_files(void)
+{
+    board = call_board_map(SPAWN_BOARD);
+    close(SPAWN_BOARD);
+    return board && fcntl(SPAWN_SOCKET, F_SETFD, FD_CLOEXEC) == 0 &&
+           fcntl(SPAWN_HELLO, F_SETFD, FD_CLOEXEC) == 0 &&
+           pthread_atfork(NULL, NULL, in_child) == 0;
+}
 
 static bool load(struct registry *registry, const struct config *c, char *error, size_t size)
 {
@@ -173,8 +192,7 @@ static bool begin(const struct born *b, const struct config *c, char *error, siz
     struct node_worker *worker;
 
     snprintf(error, size, "out of memory");
-    board = call_board_map(SPAWN_BOARD);
-    if (!registry || !board || probe_install() < 0 || !load(registry, c, error, size))
+    if (!registry || !take_files() || probe_install() < 0 || !load(registry, c, error, size))
         return false;
     struct topology *t = build(b, c, registry, &worker, error, size);
     if (!t || !set_limits(b, c, error, size))

@@ -4,7 +4,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+enum { OUTLIVES = 120 /* s */ };
 
 static uint64_t *volatile nowhere;
 
@@ -23,6 +26,15 @@ static void harm(struct ergon_task *task, struct ergon_bytes how)
         abort();
     if (how.len == 4 && memcmp(how.at, "kill", 4) == 0)
         kill(getpid(), SIGKILL);
+    if (how.len == 4 && memcmp(how.at, "fork", 4) == 0) {
+        pid_t first = fork();
+        if (first == 0)
+            exit(4); /* that ends no call */
+        waitpid(first, NULL, 0);
+        if (fork() == 0)
+            sleep(OUTLIVES);
+        _exit(3);
+    }
     while (how.len == 4 && memcmp(how.at, "loop", 4) == 0)
         nowhere = NULL;
     while (how.len == 3 && memcmp(how.at, "hog", 3) == 0)

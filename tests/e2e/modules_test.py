@@ -1,6 +1,7 @@
 """Modules in processes of their own: whatever a handler does to its process costs its own attempt, and nobody else's."""
 import os
 import random
+import signal
 import subprocess
 import unittest
 
@@ -62,6 +63,16 @@ class Harm(ServerTest):
         task, = self.ended(self.submit("harm.nap", "_exit", retries=2, backoff="1ms"))
         self.assertEqual((task["state"], task["failures"], task["losses"]), ("dead", 3, 0), task)
         self.assertIn("CRASHED: the handler ended its process", task["error"])
+
+    def test_a_process_that_a_handler_forks_is_none_of_the_modules(self):
+        eventually(lambda: len(self.workers()) == 4, "all processes are there")
+        before = processes(self.server)
+        with self.refused("CRASHED") as caught:
+            self.client.call("harm.block", "fork")
+        self.assertIn("it exited, or was killed", str(caught.exception.value))
+        eventually(lambda: set(before) - set(processes(self.server)), "it was seen to end")
+        gone, = set(before) - set(processes(self.server))
+        os.killpg(int(gone), signal.SIGKILL)  # the one that was forked is there still, in its group
 
     def test_a_blocking_handler_that_does_not_end_in_time(self):
         task = self.submit("harm.block", "loop" if not SANITIZED else "_exit", timeout="200ms")
