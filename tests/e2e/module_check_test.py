@@ -21,7 +21,7 @@ class CheckTest(unittest.TestCase):
         self.folder = scratch(self.addCleanup)
         # ergond is found on the path; what would configure another server is in the way.
         self.env = {**os.environ, "PATH": os.pathsep.join([os.path.dirname(os.path.abspath(ERGOND)), os.environ["PATH"]]),
-                    "TMPDIR": self.folder, "ERGON_MODULES": "/nowhere.so", "ERGON_URL": "unix:///nowhere"}
+                    "TMPDIR": self.folder, "ERGON_LIMITS_DEPTH": "nonsense", "ERGON_URL": "unix:///nowhere"}
 
     def tearDown(self):
         self.assertEqual(os.listdir(self.folder), [])
