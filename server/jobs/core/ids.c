@@ -10,6 +10,13 @@ enum { COUNT_BITS = 22, DIGITS = 13, DIGIT_BITS = 5, TOP_DIGIT_MAX = 15 /* of 64
 
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz"; /* without i, l, o, u */
 
+/* Of each byte its place in the alphabet and one more; 0: it is no digit. */
+static const uint8_t places[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['g'] = 17, ['h'] = 18, ['j'] = 19, ['k'] = 20, ['m'] = 21, ['n'] = 22, ['p'] = 23, ['q'] = 24,
+    ['r'] = 25, ['s'] = 26, ['t'] = 27, ['v'] = 28, ['w'] = 29, ['x'] = 30, ['y'] = 31, ['z'] = 32};
+
 uint64_t id_first(uint64_t unix_ns, uint64_t last)
 {
     uint64_t ms = unix_ns / 1000000;
@@ -37,14 +44,16 @@ const char *id_calls_text(uint64_t id, uint32_t round, char buf[static ID_CALLS_
 static bool parse(struct span text, uint8_t head, uint64_t *id)
 {
     uint64_t value = 0;
-    if (text.len != DIGITS + 1 || text.at[0] != head)
+    uint8_t all = 0; /* bits of all digits: more than 31, one is none */
+    if (text.len != DIGITS + 1 || text.at[0] != head || places[text.at[1]] > TOP_DIGIT_MAX + 1)
         return false;
     for (int i = 1; i <= DIGITS; i++) {
-        const char *digit = text.at[i] ? strchr(alphabet, text.at[i]) : NULL;
-        if (!digit || (i == 1 && digit - alphabet > TOP_DIGIT_MAX))
-            return false;
-        value = value << DIGIT_BITS | (uint64_t)(digit - alphabet);
+        uint8_t digit = (uint8_t)(places[text.at[i]] - 1);
+        all = (uint8_t)(all | digit);
+        value = value << DIGIT_BITS | (digit & 31);
     }
+    if (all > 31)
+        return false;
     *id = value;
     return value != 0;
 }

@@ -12,6 +12,8 @@
 #include "server/jobs/core/names.h"
 #include "server/tasks/job_source.h"
 
+enum { PARTS = 8 };
+
 static const char ref_key[] = "$result";
 
 /* --- The walk --- */
@@ -162,12 +164,17 @@ static enum ergon_error say_memory(const struct job *on, char *text, size_t size
     return ERGON_E_BAD_PARAMS;
 }
 
+/* `only` is set to the task that is named, if that is one and named once; else NULL. */
 static enum ergon_error check_named(struct scheduler *s, struct job *job,
-                                    const struct dependent *rights, char *text, size_t size)
+                                    const struct dependent *rights, struct job **only, char *text,
+                                    size_t size)
 {
     struct ref_walk w = walk_of(job_params(job));
     char name[ID_TEXT_SIZE];
-    for (struct job *on; (on = next_named(s, &w));) {
+    bool first = true;
+    *only = NULL;
+    for (struct job *on; (on = next_named(s, &w)); first = false) {
+        *only = first ? on : NULL;
         if (rights->may_read && !rights->may_read(rights->arg, on)) {
             snprintf(text, size,
                      "the parameters name the result of task %s, which this principal may not "
@@ -219,10 +226,15 @@ enum ergon_error result_refs_hold(struct scheduler *s, struct job *job,
     if (!job_names_results(job))
         return ERGON_OK;
     assert(!job->more->holds_results);
-    enum ergon_error wrong = check_named(s, job, rights, text, size);
+    struct job *only;
+    enum ergon_error wrong = check_named(s, job, rights, &only, text, size);
     if (wrong != ERGON_OK)
         return wrong;
     job->more->holds_results = true;
+    if (only) {
+        count_reader(s, only);
+        return ERGON_OK;
+    }
     struct ref_walk w = walk_of(job_params(job));
     for (struct job *on; (on = next_named(s, &w));)
         count_reader(s, on);
@@ -300,27 +312,58 @@ static enum ergon_error result_of(const struct scheduler *s, struct span named, 
     return ERGON_OK;
 }
 
-/* Passes over the parameters as they are to be; `at` NULL: only their length is wanted. */
+/* The first of what the parameters are made of: results, and what lies before each. */
+struct parts {
+    struct span first[PARTS];
+    uint32_t count; /* of all */
+};
+
+static void note_part(struct parts *parts, struct span part)
+{
+    if (parts->count < PARTS)
+        parts->first[parts->count] = part;
+    parts->count++;
+}
+
+/* Passes over the parameters as they are to be; `at` NULL: only their length and `parts` are
+ * wanted. */
 static enum ergon_error put_all(const struct scheduler *s, const struct job *job, uint8_t *at,
-                                uint64_t *len, char *text, size_t size)
+                                uint64_t *len, struct parts *parts, char *text, size_t size)
 {
     struct ref_walk w = walk_of(job_params(job));
-    struct span before, named, result;
+    struct span before, named;
     enum ergon_error wrong = ERGON_OK;
     bool more;
     *len = 0;
     do {
+        struct span result = {0};
         more = walk_next_ref(&w, &before, &named);
-        *len += before.len;
-        if (at)
+        if (more)
+            wrong = result_of(s, named, &result, text, size);
+        *len += before.len + result.len;
+        if (at) {
             span_put(before, &at);
-        if (more && (wrong = result_of(s, named, &result, text, size)) == ERGON_OK) {
-            *len += result.len;
-            if (at)
-                span_put(result, &at);
+            span_put(result, &at);
+        } else {
+            note_part(parts, before);
+            note_part(parts, result);
         }
     } while (more && wrong == ERGON_OK);
     return wrong;
+}
+
+/* A second walk is only made where there are many. */
+static void put_parts(const struct scheduler *s, const struct job *job, struct parts *parts,
+                      uint8_t *at)
+{
+    char text[JOB_TEXT_MAX];
+    uint64_t len;
+    if (parts->count > PARTS) {
+        put_all(s, job, at, &len, parts, text, sizeof text);
+        return;
+    }
+    for (uint32_t n = 0; n < parts->count; n++)
+        span_put(parts->first[n], &at);
 }
 
 static enum ergon_error make_room(const struct scheduler *s, uint64_t len, uint8_t **block,
@@ -353,12 +396,13 @@ enum ergon_error result_refs_fill(struct scheduler *s, struct job *job, char *te
     assert(job_names_results(job));
     if (job->more->filled)
         return ERGON_OK;
-    enum ergon_error wrong = put_all(s, job, NULL, &len, text, size);
+    struct parts parts = {.count = 0};
+    enum ergon_error wrong = put_all(s, job, NULL, &len, &parts, text, size);
     if (wrong == ERGON_OK)
         wrong = make_room(s, len, &block, text, size);
     if (wrong != ERGON_OK)
         return wrong;
-    put_all(s, job, block, &len, text, size);
+    put_parts(s, job, &parts, block);
     if (is_too_deep(span_of(block, len))) {
         free(block);
         snprintf(text, size,

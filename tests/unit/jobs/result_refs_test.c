@@ -78,6 +78,23 @@ JOBS_TEST(a_reference_anywhere_is_replaced_by_the_result, .room = 4)
     assert_true(memmem(world_job(w, id)->body, world_job(w, id)->params_len, "$result", 7) != NULL);
 }
 
+/* More than the first walk notes. */
+JOBS_TEST(many_references_are_replaced, .room = 4)
+{
+    uint64_t ids[2] = {stage_submit(w), stage_submit(w)};
+    uint64_t id = submit_well(w,
+                              "[0, {'$result': '$1'}, {'$result': '$2'}, 1, {'$result': '$1'}, "
+                              "{'$result': '$1'}, {'$result': '$2'}, {'$result': '$2'}, 2]",
+                              ids, 2);
+    world_finish(world_run_of(w, ids[0]), "\x2a");
+    world_finish(world_run_of(w, ids[1]), "\x91\xc3");
+    jobs_world_settle(w);
+    expect_params(world_run_of(w, id), "[0, 42, [true], 1, 42, 42, [true], [true], 2]");
+    world_finish(world_run_of(w, id), "\xc0");
+    jobs_world_settle(w);
+    assert_int_equal(world_job(w, ids[0])->more->readers, 0);
+}
+
 JOBS_TEST(each_attempt_gets_the_same, .room = 4)
 {
     uint64_t first = stage_submit(w), id;
