@@ -1,6 +1,7 @@
 #include "server/tasks/call_board.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,14 +56,22 @@ static struct call_board *board_of(int fd, size_t size)
     return NULL;
 }
 
+/* The process has the descriptor, too.  If it made the file smaller, the server would crash when it
+ * reads the board. */
+static bool set_size(int fd, size_t size)
+{
+    return ftruncate(fd, (off_t)size) == 0 &&
+           fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+}
+
 struct call_board *call_board_new(uint32_t slots, int *fd)
 {
     size_t size = sizeof(struct shared_board) + 2 * (size_t)slots * sizeof(struct place);
     struct call_board *b = NULL;
 
     assert(slots > 0 && slots <= CALL_BOARD_SLOTS_MAX);
-    *fd = memfd_create("ergon calls", MFD_CLOEXEC);
-    if (*fd >= 0 && ftruncate(*fd, (off_t)size) == 0)
+    *fd = memfd_create("ergon calls", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd >= 0 && set_size(*fd, size))
         b = board_of(*fd, size);
     if (b)
         return b;

@@ -28,7 +28,7 @@ static void fail(struct worker_executor *r, struct task *t, const char *why)
 {
     char text[CALL_BOARD_WHY_MAX + 64];
 
-    snprintf(text, sizeof text, "the handler ended its process: %s",
+    snprintf(text, sizeof text, "the handler ended its process: %.*s", CALL_BOARD_WHY_MAX - 1,
              *why ? why : "it exited, or was killed");
     task_fail(t, ERGON_E_FAILED, "CRASHED", span_text(text));
     worker_executor_answer(r, t);

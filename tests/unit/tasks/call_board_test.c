@@ -44,6 +44,18 @@ static struct attempt_mark *begin(struct boards *b, uint64_t number)
     return mark;
 }
 
+TEST(the_process_cannot_take_the_board_away)
+{
+    int fd;
+    struct call_board *b = call_board_new(SLOTS, &fd);
+
+    assert_non_null(b);
+    assert_int_equal(ftruncate(fd, 0), -1);
+    assert_int_equal(call_board_fate(b, 1), CALL_WAITED);
+    close(fd);
+    call_board_unref(b);
+}
+
 TEST(what_was_not_begun_waits)
 {
     struct boards b;
