@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -62,20 +63,22 @@ static void blame(const char *what)
     bool stuck = atomic_load_explicit(&is_stuck, memory_order_relaxed);
 
     if (board)
-        call_board_blame(board, task_running_mark(), stuck ? "its step did not return in time" : what);
+        call_board_blame(board, task_running_mark(),
+                         stuck ? "its step did not return in time" : what);
 }
 
 /* What its handlers are about to do nobody wants any more. */
 static void server_lost(const char *why)
 {
     (void)why;
-    _exit(EXIT_SUCCESS);
+    _exit(SPAWN_UNCONNECTED);
 }
 
 /* --- Set-up --- */
 
-/* A process that a handler forks has neither: else the connection would stay open beyond the end of
- * this process, whose calls would wait for that, and the other's end would be told of this one. */
+/* A process that a handler forks has neither.  With the socket open there, the server would not see
+ * that this process has ended, and its calls would hang; and an exit() there is not the end of this
+ * process. */
 static void in_child(void)
 {
     close(SPAWN_SOCKET);
@@ -167,18 +170,32 @@ static void watch(struct topology *t, struct watchdog *w)
     }
 }
 
-static bool run(struct topology *t, const struct config *c, const char *module,
+/* "Resource temporarily unavailable" leads nobody to the memory that stacks need. */
+static void say_memory(const struct born *b, char *error, size_t size)
+{
+    size_t len = strlen(error);
+
+    if (b->memory > 0)
+        snprintf(error + len, size - len,
+                 " (its memory=%" PRIu64
+                 "m is for the stacks of its executors.blocking.count threads, too)",
+                 b->memory >> 20);
+}
+
+static bool run(struct topology *t, const struct born *b, const struct config *c,
                 const struct registry *registry, char *error, size_t size)
 {
     struct watchdog w = {.fd = -1};
 
-    if (topology_start(t, error, size) != 0)
+    if (topology_start(t, error, size) != 0) {
+        say_memory(b, error, size);
         return false;
+    }
     if (watchdog_open(&w, &t->threads, c->round_limit, on_away, NULL) != 0) {
         snprintf(error, size, "out of memory");
         return false;
     }
-    if (!hello_say(SPAWN_HELLO, module, registry))
+    if (!hello_say(SPAWN_HELLO, b->name, registry))
         server_lost("");
     close(SPAWN_HELLO);
     crash_expect_no_exit(true);
@@ -200,7 +217,7 @@ static bool begin(const struct born *b, const struct config *c, char *error, siz
     crash_on_end(blame);
     if (crash_install() < 0)
         return false;
-    return run(t, c, b->name, registry, error, size);
+    return run(t, b, c, registry, error, size);
 }
 
 int module_main(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include "base/units.h"
 
 #define SECOND UINT64_C(1000000000)
+#define DAY    (86400 * SECOND)
 
 static bool read_count(struct span text, uint32_t most, uint32_t *out)
 {
@@ -36,7 +37,7 @@ static bool read_memory(struct span text, uint64_t *out)
 static bool read_stuck(struct span text, uint64_t *out)
 {
     *out = 0;
-    return is_off(text) || (units_duration(text, out) && *out >= SECOND);
+    return is_off(text) || (units_duration(text, out) && *out >= SECOND && *out <= DAY);
 }
 
 /* What is wrong with it; NULL: nothing. */
@@ -54,7 +55,7 @@ static const char *read_option(struct span name, struct span value, struct modul
     if (span_is(name, "memory"))
         return read_memory(value, &out->memory) ? NULL : "memory is a size of at least 32m, or off";
     if (span_is(name, "stuck"))
-        return read_stuck(value, &out->stuck) ? NULL : "stuck is a duration of at least 1s, or off";
+        return read_stuck(value, &out->stuck) ? NULL : "stuck is a duration from 1s to 1d, or off";
     return "an option of a module is process, processes=N, slots=N, memory=SIZE or stuck=DURATION";
 }
 

@@ -116,8 +116,9 @@ static void end_text(const siginfo_t *info, char *text, size_t size)
                  sigabbrev_np(info->si_status) ? sigabbrev_np(info->si_status) : "?");
 }
 
-/* Waits for the end of one that has ended, or was killed. */
-static void reap(struct processes *p, struct process *one, char *why, size_t size)
+/* Waits for the end of one that has ended, or was killed; why is a text.  False: it had lost its
+ * connection. */
+static bool reap(struct processes *p, struct process *one, char *why, size_t size)
 {
     siginfo_t info = {.si_code = 0};
 
@@ -133,6 +134,7 @@ static void reap(struct processes *p, struct process *one, char *why, size_t siz
     call_board_unref(one->spawned.board);
     one->spawned = nothing;
     pthread_mutex_unlock(&p->lock);
+    return info.si_code != CLD_EXITED || info.si_status != SPAWN_UNCONNECTED;
 }
 
 static void kill_it(const struct process *one)
@@ -160,12 +162,17 @@ static void ended(struct processes *p, struct process *one)
     uint32_t number = one->number;
     int pid = one->spawned.pid;
 
-    snprintf(text, sizeof text, "%s", call_board_why(one->spawned.board));
-    reap(p, one, why, sizeof why);
+    snprintf(text, sizeof text, "%.*s", CALL_BOARD_WHY_MAX - 1, call_board_why(one->spawned.board));
+    if (!reap(p, one, why, sizeof why) && ran) {
+        failed_to_start(one,
+                        "it has no connection: the server ends, or refuses it or what it offers");
+        return;
+    }
     if (!ran) {
         failed_to_start(one, why);
         return;
     }
+    one->pause = PAUSE_FIRST;
     one->until = one->began + APART; /* no later: its end has cost somebody an attempt */
     log_warn("process of a module ended", LOG_STR("module", one->module->name),
              LOG_UINT("process", number), LOG_INT("pid", pid), LOG_STR("reason", why),
@@ -180,13 +187,13 @@ static void began(struct processes *p, struct process *one)
 
     if (!why && connect_it(p, one)) {
         close_hello(one);
-        one->pause = PAUSE_FIRST;
         one->began = clock_monotonic();
         set_state(p, one, PROCESS_RUNNING);
         return;
     }
     log_warn("process of a module refuses to run", LOG_STR("module", one->module->name),
              LOG_STR("reason", why ? why : "out of memory"));
+    close_hello(one); /* it has said that once */
     kill_it(one);
 }
 

@@ -15,6 +15,10 @@ struct call_board;
 /* What the process has open, beside standard input, output and error. */
 enum { SPAWN_SOCKET = 3, SPAWN_BOARD = 4, SPAWN_HELLO = 5 };
 
+/* It exits with this status when its connection has ended, as when the server refuses what it
+ * offers. */
+enum { SPAWN_UNCONNECTED = 75 /* EX_TEMPFAIL */ };
+
 /* "SLOTS MEMORY NAME" in the process's environment: what it gets at a time, bytes of data that it
  * may have, and its name among workers. */
 #define SPAWN_VARIABLE "ERGON_MODULE_PROCESS"

@@ -223,6 +223,29 @@ ERGON_MODULE(ends, "ends", "1.0")
         said = self.start_failing("--module", HARM, "--module", spec())
         self.assertIn("is registered already", said)
 
+    def test_a_module_that_has_more_methods_than_when_the_server_started(self):
+        source = """
+#include <ergon/handler.h>
+static void run(struct ergon_task *task) { ergon_result_nil(task); }
+static const struct ergon_handler handler = {.size = sizeof handler, .kind = ERGON_BLOCKING, .name = "%s", .run = run};
+ERGON_MODULE(grows, "grows", "1.0")
+{
+    return ergon_register(module, &handler);
+}
+"""
+        path, new = (build_handlers(self.folder, name, source % name) for name in ("old", "new"))
+        kept = os.path.join(self.folder, "kept.so")
+        os.link(path, kept)
+        with Server("--module", path + ",process,memory=off") as server, server.connect() as client:
+            client.call("old")
+            os.replace(new, path)
+            process, = processes(server)
+            os.kill(int(process), signal.SIGKILL)
+            eventually(lambda: '\\"new\\" was not among the methods of its module' in server.log_text(), "its offer is refused")
+            eventually(lambda: "it has no connection" in server.log_text(), "it waits before the next one")
+            os.replace(kept, path)
+            client.call("old")
+
     def test_actors_stay_in_the_server(self):
         path = os.path.join(self.folder, "tally.so")
         build_module(os.path.join(SOURCE, "examples", "actor", "tally.c"), path, "-fPIC", "-I", os.path.join(SOURCE, "include"))
@@ -231,8 +254,14 @@ ERGON_MODULE(ends, "ends", "1.0")
     def test_what_the_configuration_says_wrong(self):
         for flags, says in ((("--module", HARM + ",slots=3"), "the first option of a module is process"),
                             (("--module", HARM + ",process,memory=1m"), "at least 32m"),
+                            (("--module", HARM + ",process,stuck=2d"), "from 1s to 1d"),
                             (("--sandbox", "--module", HARM + ",process"), "sandbox_allow: execve")):
             self.assertIn(says, self.start_failing(*flags))
+
+    @unittest.skipIf(SANITIZED, "a sanitizer has no such limit")
+    def test_memory_that_is_too_little_for_the_threads(self):
+        self.assertIn("its memory=32m is for the stacks of its executors.blocking.count threads",
+                      self.start_failing("--blocking", "16", "--module", HARM + ",process,memory=32m"))
 
     def test_in_the_sandbox(self):
         with Server("--sandbox", "--sandbox-allow", "execve", "--module", spec()) as server, server.connect() as client:

@@ -164,8 +164,8 @@ static bool parse_line(const struct parse *p, struct token_table *t, char *text)
     if (strtok_r(NULL, blank, &rest) != NULL)
         return bad(p, "methods are separated by commas, without blanks");
     if (principal_is_full_name(name))
-        return bad(p, "the name of a principal cannot begin with token:, cert:, unix:, address: or "
-                      "database:, module:, the prefixes of ways to authenticate");
+        return bad(p, "the name of a principal cannot begin with token:, cert:, unix:, address:, "
+                      "database: or module:, the prefixes of ways to authenticate");
     return parse_end(p, end, &line) && parse_methods(p, methods) &&
            take_line(p, t, &line, name, methods);
 }

@@ -74,6 +74,7 @@ TEST(what_is_refused)
     bad("x.so,process,slots=4x", "from 1 to 512");
     bad("x.so,process,memory=31m", "at least 32m");
     bad("x.so,process,memory=64", "at least 32m");
-    bad("x.so,process,stuck=999ms", "at least 1s");
-    bad("x.so,process,stuck", "at least 1s");
+    bad("x.so,process,stuck=999ms", "from 1s to 1d");
+    bad("x.so,process,stuck=25h", "from 1s to 1d");
+    bad("x.so,process,stuck", "from 1s to 1d");
 }
