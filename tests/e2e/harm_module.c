@@ -63,10 +63,23 @@ static enum ao_verdict step(struct ao *self, struct ergon_task *task, void *stat
     return AO_DONE;
 }
 
-/* It sleeps before it does so, beside others that sleep. */
+/* harm.nap(how, ms): it sleeps before it does so, beside others that sleep; 20 ms if nothing is
+ * said.
+ */
 struct nap {
     bool over;
 };
+
+static uint64_t ms_of(struct ergon_task *task)
+{
+    struct ergon_reader r;
+    struct ergon_bytes how;
+    uint64_t ms = 20;
+
+    if (ergon_params_open(task, &r) > 1 && ergon_read_bytes(&r, &how))
+        ergon_read_uint(&r, &ms);
+    return ms;
+}
 
 static enum ao_verdict nap(struct ao *self, struct ergon_task *task, void *state)
 {
@@ -74,7 +87,7 @@ static enum ao_verdict nap(struct ao *self, struct ergon_task *task, void *state
 
     if (!n->over) {
         n->over = true;
-        ao_sleep_until(self, ao_now(self) + AO_MS(20));
+        ao_sleep_until(self, ao_now(self) + AO_MS(ms_of(task)));
         return AO_PARK;
     }
     answer(task);
@@ -94,7 +107,7 @@ static const struct ergon_handler handlers[] = {
      .step = nap,
      .state_size = sizeof(struct nap),
      .summary = "does harm after a sleep",
-     .params = "[how]"},
+     .params = "[how, ms]"},
     {.size = sizeof handlers[0],
      .kind = ERGON_BLOCKING,
      .name = "harm.block",

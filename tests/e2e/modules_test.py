@@ -80,16 +80,6 @@ class Harm(ServerTest):
         eventually(lambda: self.client.call("harm.block", "fine") == "fine", "there is room again")
         eventually(lambda: not any(worker["late"] for worker in self.workers()), "its process was ended")
 
-    def test_others_that_had_begun_are_run_again_uncounted(self):
-        tasks = [self.submit("harm.nap", "fine") for _ in range(8)]
-        guilty = self.submit("harm.nap", "kill")
-        tasks += [self.submit("harm.nap", "fine") for _ in range(8)]
-        for task in self.ended(*tasks):
-            self.assertEqual((task["state"], task["failures"]), ("done", 0), task)
-            events = [event["event"] for event in self.client.call("task.watch", task["id"], {"from": 1})["events"]]
-            self.assertNotIn("interrupted", events)
-        self.assertIn("CRASHED", self.ended(guilty)[0]["error"])
-
     def test_harms_among_others(self):
         rng = random.Random(int(os.environ.get("ERGON_SEED", "1")))
         self.client.call("harm.step", "fine")
@@ -150,6 +140,16 @@ class Ends(unittest.TestCase):
                     client.result(harm)
                 self.assertEqual(caught.exception.code, "CRASHED")
                 self.assertEqual([client.result(call) for call in others], ["fine"] * 3)
+
+    def test_others_that_had_begun_are_run_again_and_no_loss_is_counted(self):
+        with Server("--tasks-losses", "2", "--module", spec()) as server, server.connect() as client:
+            others = [client.call("task.submit", "harm.nap", ["fine", 1000])["id"] for _ in range(4)]
+            for _ in range(3):
+                guilty = client.call("task.submit", "harm.nap", ["kill"], {"retries": 0})["id"]
+                self.assertIn("CRASHED", client.call("task.wait", [guilty], {"timeout": "60s"})["ended"][0]["error"])
+            for task in others:
+                ended = client.call("task.wait", [task], {"timeout": "60s"})["ended"][0]
+                self.assertEqual((ended["state"], ended["failures"]), ("done", 0), ended)
 
     def test_secret_parameters(self):
         path = build_handlers(self.folder, "secret", """
