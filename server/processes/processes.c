@@ -46,7 +46,7 @@ struct process {
 };
 
 struct processes {
-    const struct config *config;
+    struct spawn_settings settings;
     struct acceptor *acceptor;
     uint32_t listener;
     int wake; /* eventfd: the thread is to end */
@@ -75,7 +75,7 @@ static bool start(struct processes *p, struct process *one, char *error, size_t 
     char name[NAME_SIZE + 12];
 
     snprintf(name, sizeof name, "%s/%u", one->module->name, p->started + 1);
-    if (!spawn_module(p->config, &one->module->spec, name, &spawned, error, size))
+    if (!spawn_module(&p->settings, &one->module->spec, name, &spawned, error, size))
         return false;
     pthread_mutex_lock(&p->lock);
     one->number = ++p->started;
@@ -429,7 +429,8 @@ struct processes *processes_new(const struct config *c, struct registry *registr
         free(list);
         return NULL;
     }
-    *p = (struct processes){.config = c, .modules = list, .module_count = modules, .wake = -1};
+    *p = (struct processes){
+        .settings = spawn_settings_of(c), .modules = list, .module_count = modules, .wake = -1};
     pthread_mutex_init(&p->lock, NULL);
     p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     lay_out(p);

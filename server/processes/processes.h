@@ -23,8 +23,8 @@
 struct processes;
 
 /* Starts the first process of each such module, waits until it has loaded that, and makes methods
- * of those that it brings.  After tasks_new().  Both are borrowed.  NULL and a text: a process
- * cannot be started, does not load the module within 30 s, or brings a method that is there
+ * of those that it brings.  After tasks_new().  The registry is borrowed.  NULL and a text: a
+ * process cannot be started, does not load the module within 30 s, or brings a method that is there
  * already. */
 struct processes *processes_new(const struct config *c, struct registry *registry, char *error,
                                 size_t size);

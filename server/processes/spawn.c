@@ -22,11 +22,17 @@ enum {
     BLOCKING_MAX = CALL_BOARD_SLOTS_MAX - MODULE_SLOTS_MAX
 };
 
-uint32_t spawn_slots(const struct config *c, const struct module_spec *spec)
+struct spawn_settings spawn_settings_of(const struct config *c)
 {
-    uint32_t blocking = c->executors.blocking_count;
+    return (struct spawn_settings){.message = c->limits.message,
+                                   .blocking = c->executors.blocking_count,
+                                   .level = c->log.level,
+                                   .format = c->log.format};
+}
 
-    return spec->slots + (blocking < BLOCKING_MAX ? blocking : BLOCKING_MAX);
+uint32_t spawn_slots(const struct spawn_settings *c, const struct module_spec *spec)
+{
+    return spec->slots + (c->blocking < BLOCKING_MAX ? c->blocking : BLOCKING_MAX);
 }
 
 /* --- Its command line: what it has of the server's configuration --- */
@@ -43,19 +49,20 @@ static void add(struct flags *f, const char *flag, const char *value)
     f->at[f->count++] = value;
 }
 
-static const char *level_of(const struct config *c)
+static const char *level_of(const struct spawn_settings *c)
 {
     static const char *const levels[] = {
         [LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info", [LOG_DEBUG] = "debug"};
 
-    return levels[c->log.level];
+    return levels[c->level];
 }
 
-static void make_flags(struct flags *f, const struct config *c, const struct module_spec *spec)
+static void make_flags(struct flags *f, const struct spawn_settings *c,
+                       const struct module_spec *spec)
 {
     uint32_t blocking = spawn_slots(c, spec) - spec->slots;
 
-    units_size_text(c->limits.message, f->message, sizeof f->message);
+    units_size_text(c->message, f->message, sizeof f->message);
     snprintf(f->blocking, sizeof f->blocking, "%" PRIu32, blocking);
     snprintf(f->queue, sizeof f->queue, "%" PRIu32, spec->slots);
     snprintf(f->stuck, sizeof f->stuck, "%" PRIu64 "ns", spec->stuck);
@@ -67,7 +74,7 @@ static void make_flags(struct flags *f, const struct config *c, const struct mod
     add(f, "--stepped-queue", f->queue);
     add(f, "--round-limit", spec->stuck > 0 ? f->stuck : "off");
     add(f, "--log-level", level_of(c));
-    add(f, "--log-format", c->log.format == CONFIG_LOG_JSON ? "json" : "logfmt");
+    add(f, "--log-format", c->format == CONFIG_LOG_JSON ? "json" : "logfmt");
     f->at[f->count] = NULL;
 }
 
@@ -176,8 +183,8 @@ static void drop(struct spawned *out)
     *out = (struct spawned){.pidfd = -1, .socket = -1, .hello = -1};
 }
 
-static int start_named(const struct config *c, const struct module_spec *spec, const char *name,
-                       struct spawned *out, const struct ends *e)
+static int start_named(const struct spawn_settings *c, const struct module_spec *spec,
+                       const char *name, struct spawned *out, const struct ends *e)
 {
     char variable[PATH_MAX + 64];
     struct flags flags = {.count = 0};
@@ -193,7 +200,7 @@ static int start_named(const struct config *c, const struct module_spec *spec, c
     return error;
 }
 
-bool spawn_module(const struct config *c, const struct module_spec *spec, const char *name,
+bool spawn_module(const struct spawn_settings *c, const struct module_spec *spec, const char *name,
                   struct spawned *out, char *error, size_t size)
 {
     struct ends e = {-1, -1, -1};

@@ -31,12 +31,21 @@ struct spawned {
     struct call_board *board;
 };
 
+/* What processes have of the server's configuration: a reload frees that. */
+struct spawn_settings {
+    uint64_t message; /* bytes of one, at most */
+    uint32_t blocking;
+    enum log_level level;
+    enum config_log_format format;
+};
+struct spawn_settings spawn_settings_of(const struct config *c);
+
 /* `name`: of this process, for people.  False and a text: no descriptor, no memory, no process; or
  * the sandbox does not let this process start programs.  All that *out names is the caller's. */
-bool spawn_module(const struct config *c, const struct module_spec *spec, const char *name,
+bool spawn_module(const struct spawn_settings *c, const struct module_spec *spec, const char *name,
                   struct spawned *out, char *error, size_t size);
 
 /* Requests that a process has at a time: of stepped handlers and of blocking ones. */
-uint32_t spawn_slots(const struct config *c, const struct module_spec *spec);
+uint32_t spawn_slots(const struct spawn_settings *c, const struct module_spec *spec);
 
 #endif

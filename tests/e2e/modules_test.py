@@ -151,6 +151,14 @@ class Ends(unittest.TestCase):
                 ended = client.call("task.wait", [task], {"timeout": "60s"})["ended"][0]
                 self.assertEqual((ended["state"], ended["failures"]), ("done", 0), ended)
 
+    def test_processes_that_are_started_after_a_reload(self):
+        with Server("--module", spec()) as server, server.connect() as client:
+            server.signal(signal.SIGHUP)
+            eventually(lambda: "msg=reloaded" in server.log_text(), "it has taken the configuration")
+            with self.assertRaises(RemoteError):
+                client.call("harm.step", "kill")
+            self.assertEqual(client.call("harm.step", "fine"), "fine")
+
     def test_secret_parameters(self):
         path = build_handlers(self.folder, "secret", """
 #include <ergon/handler.h>
