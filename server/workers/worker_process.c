@@ -59,6 +59,8 @@ void worker_process_ended(struct worker_link *link)
 {
     const struct call_board *b = link->process.board;
 
+    /* It has, as a rule; but one that has closed its connection alone would run on for nobody. */
+    port(link)->end(port(link)->arg, (uint32_t)link->number);
     for (struct worker *w = link->first; w; w = w->next) {
         struct task *next;
         struct task *t = w->executor ? worker_executor_tasks(w->executor) : NULL;

@@ -16,9 +16,10 @@ static inline bool worker_is_process(const struct worker_link *link)
 void worker_process_open(struct worker_link *link);
 void worker_process_close(struct worker_link *link);
 
-/* Its process has ended.  The task of the handler that ended it has failed by CRASHED; what had not
- * begun, and other attempts of jobs, go to another process uncounted; the rest is lost as with any
- * worker, which worker_executor_lost() sees to, next. */
+/* Its connection has ended, and so does the process, if it has not yet.  The task of the handler
+ * that ended it has failed by CRASHED; what had not begun, and other attempts of jobs, go to
+ * another process uncounted; the rest is lost as with any worker, which worker_executor_lost() sees
+ * to, next. */
 void worker_process_ended(struct worker_link *link);
 
 /* Its task `t` did not end in time: the process is ended by that, soon. */

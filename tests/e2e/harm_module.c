@@ -4,10 +4,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OUTLIVES = 120 /* s */ };
+enum { OUTLIVES = 120 /* s */, THE_SOCKET = 3 /* of the process */ };
 
 static uint64_t *volatile nowhere;
 
@@ -26,6 +27,11 @@ static void harm(struct ergon_task *task, struct ergon_bytes how)
         abort();
     if (how.len == 4 && memcmp(how.at, "kill", 4) == 0)
         kill(getpid(), SIGKILL);
+    if (how.len == 4 && memcmp(how.at, "deaf", 4) == 0) {
+        int pair[2]; /* what it says goes to nobody, and it goes on */
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0)
+            dup2(pair[0], THE_SOCKET);
+    }
     if (how.len == 4 && memcmp(how.at, "fork", 4) == 0) {
         pid_t first = fork();
         if (first == 0)

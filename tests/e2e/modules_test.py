@@ -64,6 +64,13 @@ class Harm(ServerTest):
         self.assertEqual((task["state"], task["failures"], task["losses"]), ("dead", 3, 0), task)
         self.assertIn("CRASHED: the handler ended its process", task["error"])
 
+    def test_a_process_that_has_closed_its_connection_is_ended(self):
+        eventually(lambda: len(self.workers()) == 4, "all processes are there")
+        with self.assertRaises(RemoteError):
+            self.client.call("harm.block", "deaf")
+        eventually(lambda: len(self.workers()) == 4, "another one is there in its place")
+        eventually(lambda: len(processes(self.server)) == 2, "the one before has ended")
+
     def test_a_process_that_a_handler_forks_is_none_of_the_modules(self):
         eventually(lambda: len(self.workers()) == 4, "all processes are there")
         before = processes(self.server)
