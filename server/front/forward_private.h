@@ -62,6 +62,7 @@ struct front {
     bool from_stock;       /* it was, and the owner has not accepted a client on it */
     bool waits;            /* requests of it wait for an owner */
     bool greeted;          /* the owner has accepted cluster.session */
+    bool composes;         /* and said that it knows results as parameters, and worker.submit */
     bool connecting;       /* the session was asked for, and has not begun */
     bool has_state;        /* the owner keeps something for this connection: a hold, a worker */
     bool closing;          /* the owner reads nothing more of this session: it drains or stops */

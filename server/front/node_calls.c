@@ -546,14 +546,33 @@ static void pass_note(struct node_calls *c, struct note *n)
     free(n);
 }
 
+/* It may not end well without what it submits. */
+static void pass_too_old(const struct node_calls *c, const struct node_call *call)
+{
+    struct pack p;
+    char text[ANSWER_MAX];
+
+    snprintf(text, sizeof text, "STORE: %s", c->port->too_old);
+    pack_init(&p);
+    pack_array(&p, 4);
+    pack_uint(&p, 1);
+    pack_uint(&p, call->message.number);
+    pack_str(&p, text);
+    pack_nil(&p);
+    c->port->ended(c->arg, pack_bytes(&p), (struct span){0});
+    pack_fini(&p);
+}
+
 static void pass_end(struct node_calls *c, struct node_call *call)
 {
     if (call->message.session == c->session) {
         c->count--;
         c->bytes -= call->bytes;
-        if (pack_bytes(&call->sends).len > 0)
-            c->port->sends(c->arg, pack_bytes(&call->sends));
-        c->port->ended(c->arg, call->head, call->tail);
+        bool sends = pack_bytes(&call->sends).len > 0;
+        if (sends && !c->port->sends(c->arg, pack_bytes(&call->sends)))
+            pass_too_old(c, call);
+        else
+            c->port->ended(c->arg, call->head, call->tail);
     }
     free_call(call);
 }

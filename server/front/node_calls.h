@@ -52,8 +52,10 @@ struct node_call_note {
 /* Called on the loop's thread, never from within a function of this header. */
 struct node_calls_port {
     /* The submissions of the attempt, as they go to the owner before its response: whole messages,
-     * valid during the call. */
-    void (*sends)(void *arg, struct span message);
+     * valid during the call.  False: the owner would not know what they are; then the attempt fails
+     * with `too_old`. */
+    bool (*sends)(void *arg, struct span message);
+    const char *too_old;
     /* The response to the request, whole: `head` and `tail`, valid during the call. */
     void (*ended)(void *arg, struct span head, struct span tail);
     void (*noted)(void *arg, const struct node_call_note *note);

@@ -50,6 +50,7 @@ struct node_worker {
     bool reports;                        /* the old board is on its way */
     bool reported;                       /* it was taken, or there is none */
     bool stops;                          /* the server drains: nothing is offered any more */
+    bool composes;                       /* the owner does: vouch.h */
     bool quiet;                          /* the owner knows that, and sends nothing more */
     bool ended;                          /* no attempt runs any more */
     bool is_process;                     /* `process` counts */
@@ -251,12 +252,15 @@ static bool offer_next(struct node_worker *w)
 
 /* --- What handlers say --- */
 
-static void call_sends(void *arg, struct span message)
+static bool call_sends(void *arg, struct span message)
 {
     struct node_worker *w = arg;
 
+    if (!w->composes && !w->is_process)
+        return false;
     if (w->up.state == OUTGOING_OPEN && !put(w, message, (struct span){0}))
         lose(w, "out of memory");
+    return true;
 }
 
 static void call_ended(void *arg, struct span head, struct span tail)
@@ -341,6 +345,7 @@ void node_worker_tasks_drained(void *w)
 }
 
 static const struct node_calls_port calls_port = {.sends = call_sends,
+                                                  .too_old = vouch_too_old,
                                                   .ended = call_ended,
                                                   .noted = call_noted,
                                                   .stops = server_stops,
@@ -428,8 +433,10 @@ static bool settle_own(struct node_worker *w, uint64_t id, const struct envelope
         see_to_drain(w);
         return true;
     }
-    if (id == ID_SESSION)
+    if (id == ID_SESSION) {
         owner_finder_note(w->options.finder, "");
+        w->composes = vouch_composes(e->result);
+    }
     w->reports = id == ID_SESSION && has_report(w);
     if (w->reports)
         return report(w);

@@ -111,6 +111,17 @@ bool passing_has_push(struct span params)
     return open_options(params, 1, &r) && find_option(&r, "push") && read_bool(&r, &push) && push;
 }
 
+bool passing_composes(uint16_t method, struct span params)
+{
+    static const char key[] = "$result";
+    const uint8_t *dollar = params.len > 0 ? memchr(params.at, '$', params.len) : NULL;
+
+    if (method == METHOD_worker_submit)
+        return true;
+    return dollar &&
+           memmem(dollar, params.len - (size_t)(dollar - params.at), key, sizeof key - 1) != NULL;
+}
+
 /* The reader is at the value of the option that says how long the client waits; false: there is
  * none. */
 static bool find_time(uint16_t method, struct span params, struct reader *r)

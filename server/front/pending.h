@@ -34,12 +34,16 @@ static inline bool passing_only_waits(enum passing passing, bool polls)
  * False when in doubt. */
 bool passing_has_key(struct span params);
 bool passing_has_push(struct span params);
+/* Does only an owner that composes (vouch.h) know what it wants?  True when in doubt. */
+bool passing_composes(uint16_t method, struct span params);
 /* For how long the parameters say that the client waits (a timeout, a wait, a deadline), ns;
  * UINT64_MAX: they do not say. */
 uint64_t passing_time(uint16_t method, struct span params);
 
 enum { PENDING_FOREIGN = METHOD_COUNT /* a method that this node does not know */ };
 #define PENDING_UNSENT UINT64_MAX /* `begin` of a request that waits for an owner */
+
+struct front;
 
 struct pending {
     struct hash_link link; /* of those with an id */
@@ -59,6 +63,7 @@ struct pending {
     bool polls;    /* conn_call_began(.., false) */
     bool was_read; /* by an owner that was lost, perhaps: it may have been done */
     bool identity; /* cluster.session: the front's own */
+    bool composes; /* an owner of the version before would do something else: passing_composes() */
 };
 TAILQ_HEAD(pending_list, pending);
 
@@ -96,5 +101,11 @@ const char *pending_outcome(const struct envelope *e, char *buf, size_t size);
 /* Does the owner refuse it only because it stops?  DRAINING with another text is about one queue,
  * or a handler's own: a next owner does not change that. */
 bool pending_hands_over(const struct envelope *e);
+
+/* --- settle.c --- */
+
+/* The owner is of the version before, and would not know what the request wants: it is refused here
+ * and ended.  Of a notification the connection is closed, since nobody would learn of it. */
+bool front_refuses(struct front *r, struct pending *e);
 
 #endif

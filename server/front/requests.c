@@ -76,13 +76,18 @@ static void begin(struct front *r, struct pending *p, const struct envelope *e)
     p->since = p->counts_from = forward_now(f);
     p->begin = PENDING_UNSENT;
     p->until = session_takes(r) ? AO_NEVER : waits_until(r, p, e->params);
-    bool good = !keeps_bytes(r, p->passing, e) || put_bytes(p, e);
-    if (good && session_takes(r))
+    bool refuses = session_takes(r) && p->composes && !r->composes;
+    bool good = refuses || !keeps_bytes(r, p->passing, e) || put_bytes(p, e);
+    if (good && session_takes(r) && !refuses)
         good = write_now(r, p, e);
     pendings_add(&r->pendings, p, e->msgid);
     if (e->msgid.len > 0)
         conn_call_began(r->client, !p->polls);
     front_weigh_request(r, p);
+    if (refuses) {
+        front_refuses(r, p);
+        return;
+    }
     if (!good) {
         front_answer(r, p, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
         return;
@@ -147,6 +152,7 @@ static void pass(struct forward *f, struct rpc_request *rq, const struct envelop
     p->method = method;
     p->passing = (uint8_t)passing;
     p->polls = polls;
+    p->composes = passing_composes(method, rq->params);
     begin(r, p, e);
 }
 

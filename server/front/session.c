@@ -257,7 +257,7 @@ static void on_greeted(struct front *r)
     counter_add(&r->forward->stats.sessions, 1);
     for (e = TAILQ_FIRST(&r->pendings.all); e; e = next) {
         next = TAILQ_NEXT(e, next);
-        if (e->begin != PENDING_UNSENT)
+        if (e->begin != PENDING_UNSENT || front_refuses(r, e))
             continue;
         if (!session_write(r, e)) {
             session_out_of_memory(r);
@@ -405,6 +405,7 @@ static bool note_identity(struct front *r, struct pending *p, const struct envel
     read_text(&reader, &text);
     front_settle(r, p, NULL);
     if (!envelope_is_error(e)) {
+        r->composes = vouch_composes(e->result);
         if (first)
             on_greeted(r);
         return true;

@@ -96,6 +96,16 @@ static bool goes_again(struct front *r, struct pending *e)
     return true;
 }
 
+bool front_refuses(struct front *r, struct pending *e)
+{
+    if (!e->composes || r->composes)
+        return false;
+    if (e->msgid_len == 0 && r->client)
+        conn_close(r->client, vouch_too_old);
+    front_answer(r, e, ERGON_E_STORE, vouch_too_old);
+    return true;
+}
+
 void front_settle_lost(struct front *r, struct pending *e, const char *why)
 {
     struct forward *f = r->forward;

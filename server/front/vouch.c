@@ -679,7 +679,28 @@ static void begin(struct rpc_request *rq, const struct request *q, struct refusa
     take_hello(c, q->hello);
     conn_set_principal(c, p);
     principal_unref(p);
-    rpc_answer(rq, span_text("\xc3"));
+    rpc_answer(rq, span_text("\x81\xa8" VOUCH_COMPOSES "\xc3"));
+}
+
+const char vouch_too_old[] =
+    "the node that owns the tasks is of an older version, which knows neither results as "
+    "parameters nor what attempts submit: upgrade it, or drain it (ergon cluster drain)";
+
+bool vouch_composes(struct span answer)
+{
+    struct reader r = reader_of(answer);
+    struct span key;
+    uint32_t pairs;
+    bool does = false;
+
+    if (!read_map(&r, &pairs))
+        return false; /* true, of the version before */
+    for (; pairs > 0 && read_text(&r, &key); pairs--)
+        if (!span_is(key, VOUCH_COMPOSES))
+            read_any(&r, &key);
+        else if (!read_bool(&r, &does))
+            break;
+    return does;
 }
 
 void vouch_serve(struct rpc_request *rq, const struct cluster_view *view, struct refusals *refusals)

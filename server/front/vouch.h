@@ -18,6 +18,13 @@
 /* Version of the protocol between nodes; others are refused. */
 enum { VOUCH_VERSION = 1 };
 
+/* The owner's answer is a map with this, true: it knows results as parameters, and worker.submit.
+ * One of the version before the schema 3 answers true alone.  So while an upgrade is under way this
+ * node passes neither on to such an owner, which would do something else, or nothing. */
+#define VOUCH_COMPOSES "composes"
+bool vouch_composes(struct span answer);
+extern const char vouch_too_old[]; /* what is said then */
+
 /* Packs the parameters for this client.  `view`: that of the front. */
 void vouch_pack(struct pack *p, const struct connection *c, const struct cluster_view *view);
 

@@ -79,6 +79,11 @@ bool jobs_store_usable(const struct jobs *jobs)
     return jobs->store && jobs->journal.error == STORE_OK;
 }
 
+bool jobs_store_upgraded(const struct jobs *jobs)
+{
+    return !jobs->store || store_keeps(jobs->store, STORE_KEEPS_BATCHES);
+}
+
 const char *jobs_store_trouble(const struct jobs *jobs)
 {
     bool fenced = jobs->ownership.state == OWNERSHIP_OWNER && !jobs->sched.acts;

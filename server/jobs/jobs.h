@@ -201,4 +201,8 @@ struct jobs_queue_info {
 const struct job_queue *jobs_queue_info(const struct jobs *jobs, const struct job_queue *before,
                                         struct jobs_queue_info *out);
 
+/* The jobs' thread.  May rows go to the store that a node of the version before would not
+ * understand?  Not before the upgrade of its database is finished.  True without a store. */
+bool jobs_store_upgraded(const struct jobs *jobs);
+
 #endif

@@ -255,6 +255,19 @@ static enum ergon_error check_server(const struct jobs *jobs, const struct job_s
     return ERGON_OK;
 }
 
+/* A node of the version before may own the tasks next, which would give a handler the parameters as
+ * they were submitted. */
+static enum ergon_error check_upgrade(struct jobs *jobs, const struct job_spec *spec, char *text,
+                                      size_t size)
+{
+    if (spec->durable == DURABLE_NONE || !result_refs_are_in(spec->params) ||
+        jobs_store_upgraded(jobs))
+        return ERGON_OK;
+    return refuse(ERGON_E_STORE, text, size,
+                  "durable tasks name no results before the upgrade of the database is finished: "
+                  "ergon cluster upgrade --finish; or say durable: \"none\"");
+}
+
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
@@ -263,6 +276,8 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
         wrong = check_method(jobs, spec->method, spec->actor.len > 0, text, size);
     if (wrong == ERGON_OK)
         wrong = result_refs_check(spec, text, size);
+    if (wrong == ERGON_OK)
+        wrong = check_upgrade(jobs, spec, text, size);
     if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);
     if (wrong == ERGON_OK && spec->batch > 0)

@@ -200,12 +200,17 @@ enum ergon_error result_refs_check_durable(const struct scheduler *s, const stru
     return ERGON_OK;
 }
 
-bool result_refs_find(struct scheduler *s, struct job *job)
+bool result_refs_are_in(struct span params)
 {
-    struct ref_walk w = walk_of(job_params(job));
+    struct ref_walk w = walk_of(params);
     struct span before, named;
     uint64_t id;
-    if (!may_name(job_params(job)) || !walk_next_ref(&w, &before, &named) || !id_of(named, &id))
+    return may_name(params) && walk_next_ref(&w, &before, &named) && id_of(named, &id);
+}
+
+bool result_refs_find(struct scheduler *s, struct job *job)
+{
+    if (!result_refs_are_in(job_params(job)))
         return true;
     (void)s;
     if (!job_more(job)) /* the job is weighed as it enters the table */

@@ -17,6 +17,9 @@ enum {
     REFS_DEPTH = 100     /* levels of what an attempt gets: peers take 128 in a message */
 };
 
+/* Do parameters name results? */
+bool result_refs_are_in(struct span params);
+
 /* May the spec's parameters name the results that they do?  ERGON_OK; or a text, and BAD_PARAMS:
  * one is no id, or is not among `after`; TOO_LARGE: they name too many, or there are too many
  * values to look through. */

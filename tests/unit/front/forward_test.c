@@ -196,6 +196,35 @@ FRONT_TEST(what_the_owner_has_goes_there_and_comes_back_unchanged)
     assert_int_equal(connects, 1);
 }
 
+#define NAMES_RESULT "['m', [{'$result': 't02jj1wr000000'}], {'after': 't02jj1wr000000'}]"
+#define TOO_OLD                                                                                    \
+    "'STORE: the node that owns the tasks is of an older version, which knows neither results as " \
+    "parameters nor what attempts submit: upgrade it, or drain it (ergon cluster drain)'\n"
+
+FRONT_TEST(an_owner_of_an_older_version_gets_nothing_that_it_would_misunderstand)
+{
+    open_session("task.submit", NAMES_RESULT);
+    expect_said("1 failed: " TOO_OLD);
+    expect_asked("");
+    stage_ask(&peer, 2, "worker.submit", "[7, {'task': [['m']]}]");
+    stage_ask(&peer, 3, "task.submit", "['m', ['$']]");
+    expect_said("2 failed: " TOO_OLD);
+    expect_asked("asks 3: 'task.submit' ['m', ['$']]\n");
+    stage_notify(&peer, "worker.submit", "[7, {'task': [['m']]}]");
+    expect_asked("");
+    assert_true(peer.shut);
+}
+
+FRONT_TEST(an_owner_that_composes_gets_it)
+{
+    stage_ask(&peer, 1, "task.submit", NAMES_RESULT);
+    expect_asked(GREETING("100000", PLAIN));
+    owner_answers(IDENTITY, "nil", "{'other': [1], 'composes': true}");
+    expect_asked("asks 1: 'task.submit' " NAMES_RESULT "\n");
+    stage_ask(&peer, 2, "worker.submit", "[7, {'task': [['m']]}]");
+    expect_asked("asks 2: 'worker.submit' [7, {'task': [['m']]}]\n");
+}
+
 FRONT_TEST(pushes_and_requests_of_the_owner_reach_the_client)
 {
     static const uint8_t push[] = {0x93, 2, 0xa1, 'e', 0x90}, ask[] = {0x94, 0, 7, 0xa1, 'w', 0x90},

@@ -78,7 +78,7 @@ OWNER_TEST(a_node_speaks_for_its_client)
     assert_string_equal(node_asks("task.list", "[]"),
                         "1 failed: 'AUTH: authentication required: call server.auth with a "
                         "token'\n");
-    assert_string_equal(node_asks("cluster.session", FREE), "1: true\n");
+    assert_string_equal(node_asks("cluster.session", FREE), "1: {'composes': true}\n");
     assert_string_equal(principal_name(conn_principal(conn)), "address:192.0.2.7");
     assert_string_equal(conn_peer(conn), "192.0.2.7:99");
     assert_string_equal(conn_vouched(conn)->via, "b");
@@ -149,7 +149,7 @@ static void speak(const char *rights)
     char params[1024];
 
     snprintf(params, sizeof params, HEAD "'free': false, 'rights': [%s]}]", rights);
-    assert_string_equal(node_asks("cluster.session", params), "1: true\n");
+    assert_string_equal(node_asks("cluster.session", params), "1: {'composes': true}\n");
 }
 
 OWNER_TEST(the_front_may_grant_less)
@@ -251,7 +251,8 @@ OWNER_TEST(a_name_with_a_nul_is_no_name)
 OWNER_TEST(grants_that_both_nodes_have_stay_as_they_are)
 {
     configure("task.get,m%d.*");
-    assert_string_equal(node_claims(span_text(client), ROLES, "task.get,m%d.*"), "1: true\n");
+    assert_string_equal(node_claims(span_text(client), ROLES, "task.get,m%d.*"),
+                        "1: {'composes': true}\n");
     assert_int_equal(grants(), ROLES);
     assert_true(may("m7.x") && may("task.get"));
     assert_false(may("task.list"));
@@ -262,7 +263,8 @@ OWNER_TEST(roles_that_differ_in_too_many_grants_are_refused)
     configure("m%d.*");
     assert_string_equal(node_claims(span_text(client), ROLES, "m%d.x"),
                         "1 failed: 'AUTH: its roles differ too much between the nodes'\n");
-    assert_string_equal(node_claims(span_text(client), ROLES / 2, "m%d.x"), "1: true\n");
+    assert_string_equal(node_claims(span_text(client), ROLES / 2, "m%d.x"),
+                        "1: {'composes': true}\n");
     assert_true(may("m7.x"));
     assert_false(may("m7.y") || may("m37.x"));
 }
@@ -274,7 +276,7 @@ OWNER_TEST(what_the_listener_of_the_client_allows_holds_here_too)
     snprintf(params, sizeof params,
              HEAD "'allow': 'task.l*,queue.*', 'free': false, "
                   "'rights': [['task.*', nil, nil, nil]]}]");
-    assert_string_equal(node_asks("cluster.session", params), "1: true\n");
+    assert_string_equal(node_asks("cluster.session", params), "1: {'composes': true}\n");
     assert_true(may("task.list"));
     assert_false(may("task.get") || may("queue.list"));
 }

@@ -262,6 +262,26 @@ STORED_TEST(a_restart_finds_it_again)
     stage_balances(w);
 }
 
+/* The next owner may be of the version before, which would not know what it has to do with them. */
+STORED_TEST(durable_tasks_name_no_results_before_an_upgrade_is_finished)
+{
+    uint64_t first = submit_kept(w, AO_S(60), DURABLE_FSYNC);
+    char why[JOB_TEXT_MAX];
+    struct submitted out;
+    struct params p;
+    struct job_spec spec = naming(&p, "[{'$result': '$1'}]", &first, 1);
+    spec.durable = DURABLE_FSYNC;
+    w->store->lacks_actors = true;
+    assert_int_equal(world_submit(w, &spec, &out, why, sizeof why), ERGON_E_STORE);
+    stage_holds(why, "ergon cluster upgrade --finish");
+    spec.durable = DURABLE_NONE;
+    assert_int_equal(world_submit(w, &spec, &out, why, sizeof why), ERGON_OK);
+    w->store->lacks_actors = false;
+    spec = naming(&p, "[{'$result': '$1'}]", &first, 1);
+    spec.durable = DURABLE_FSYNC;
+    assert_int_equal(world_submit(w, &spec, &out, why, sizeof why), ERGON_OK);
+}
+
 /* A task that has ended, with parameters of 100,000 bytes, and an open one that is to read its
  * result. */
 static enum ergon_error hold_one(struct jobs_world *w, const char *tenant)
