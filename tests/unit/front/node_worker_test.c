@@ -123,8 +123,8 @@ static void offer(void)
     run_a_while(2);
     const char *said = stage_said_to(&owner);
     assert_non_null(strstr(said, "asks 2: 'worker.register' [["));
-    assert_non_null(strstr(said, "{'slots': 2, 'name': 'b', 'host': 'b', 'version': '" ERGON_VERSION
-                                 "', 'context': true, 'lease': '10s'}]\n"));
+    assert_non_null(strstr(said, "{'slots': 2, 'name': 'b', 'version': '" ERGON_VERSION
+                                 "', 'context': true, 'host': 'b', 'lease': '10s'}]\n"));
     send_message(&owner, "[1, 2, nil, {'worker': 'w1'}]");
 }
 
