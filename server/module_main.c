@@ -76,12 +76,16 @@ static void server_lost(const char *why)
 
 /* --- Set-up --- */
 
-/* A process that a handler forks has neither.  With the socket open there, the server would not see
- * that this process has ended, and its calls would hang; and an exit() there is not the end of this
- * process. */
+static bool has_said; /* its first words; the main thread's, and written before handlers run */
+
+/* A process that the module forks has none of its files.  With the socket open there, the server
+ * would not see that this process has ended, and its calls would hang; and an exit() there is not
+ * the end of this process. */
 static void in_child(void)
 {
     close(SPAWN_SOCKET);
+    if (!has_said)
+        close(SPAWN_HELLO);
     board = NULL;
 }
 
@@ -197,6 +201,7 @@ static bool run(struct topology *t, const struct born *b, const struct config *c
     }
     if (!hello_say(SPAWN_HELLO, b->name, registry))
         server_lost("");
+    has_said = true;
     close(SPAWN_HELLO);
     crash_expect_no_exit(true);
     watch(t, &w);

@@ -236,6 +236,26 @@ ERGON_MODULE(ends, "ends", "1.0")
 """)
         self.assertIn("it ended before it said what it brings", self.start_failing("--module", path + ",process"))
 
+    def test_a_module_that_forks_as_it_is_loaded(self):
+        path = build_handlers(self.folder, "forks", """
+#include <ergon/handler.h>
+#include <unistd.h>
+static void run(struct ergon_task *task) { ergon_result_nil(task); }
+static const struct ergon_handler handler = {.size = sizeof handler, .kind = ERGON_BLOCKING, .name = "forks", .run = run};
+ERGON_MODULE(forks, "forks", "1.0")
+{
+    pid_t own = getpid();
+    if (fork() == 0) {
+        while (getppid() == own)
+            sleep(1);
+        _exit(0);
+    }
+    return ergon_register(module, &handler);
+}
+""")
+        with Server("--module", path + ",process,memory=off") as server, server.connect() as client:
+            client.call("forks")
+
     def test_methods_that_are_there_already(self):
         said = self.start_failing("--module", HARM, "--module", spec())
         self.assertIn("is registered already", said)
