@@ -5,7 +5,17 @@ import unittest
 import unittest.mock
 from typing import Any
 
-from ergon_client import App, Client, Context, Order, RemoteError, TimedOut, aio, methods, testing
+from ergon_client import (
+    App,
+    Client,
+    Context,
+    Order,
+    RemoteError,
+    TimedOut,
+    aio,
+    methods,
+    testing,
+)
 
 app = App()
 
