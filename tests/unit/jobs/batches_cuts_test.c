@@ -25,7 +25,8 @@
 #include "tests/support/cut_lives.h"
 
 enum {
-    CUTS = 16, /* at least, in the tests */
+    CUTS = 16,        /* at least, in the tests */
+    STORES_MOST = 20, /* until all has been seen there */
     LIVES = 12,
     DEEDS = 120, /* of a life */
     TREES = 5,
@@ -703,13 +704,21 @@ static int remove_folder(void **state)
     return cut_lives_free(&c->l);
 }
 
+/* How far a store comes depends on the disk, so a few of them may see no cancelled batch. */
+static bool has_seen_all(void)
+{
+    return tally.full > 0 && tally.again > 0 && tally.lost_creates > 0 && tally.retried > 0 &&
+           tally.ended[JOB_DONE] > 0 && tally.ended[JOB_FAILED] > 0 &&
+           tally.ended[JOB_CANCELLED] > 0 && tally.begun > 0 && tally.forgotten > 0;
+}
+
 /* ERGON_CUTS: so many at least; ERGON_CUTS_FROM: the first seed. */
 TEST_OF(struct batches_cuts *c, NULL, make_folder, remove_folder, batches_hold_over_power_cuts)
 {
     uint64_t cuts, first;
     bool looks = cut_lives_wanted(&cuts, &first, CUTS);
     uint64_t seed = first;
-    for (; c->l.cuts < cuts; seed++)
+    for (; c->l.cuts < cuts || (!looks && !has_seen_all() && seed < first + STORES_MOST); seed++)
         live_all(c, seed);
     print_message("%llu stores: %u power cuts and %u kills (%u of both in a boot), %u stops, %u "
                   "looks at a full disk; batches that ended: %llu done, %llu failed, %llu "
@@ -722,7 +731,5 @@ TEST_OF(struct batches_cuts *c, NULL, make_folder, remove_folder, batches_hold_o
                   tally.lost_creates, tally.retried, (unsigned long long)tally.forgotten);
     if (looks)
         return;
-    assert_true(tally.full > 0 && tally.again > 0 && tally.lost_creates > 0 && tally.retried > 0);
-    assert_true(tally.ended[JOB_DONE] > 0 && tally.ended[JOB_FAILED] > 0 &&
-                tally.ended[JOB_CANCELLED] > 0 && tally.begun > 0 && tally.forgotten > 0);
+    assert_true(has_seen_all());
 }
