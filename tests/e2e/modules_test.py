@@ -300,6 +300,7 @@ ERGON_MODULE(grows, "grows", "1.0")
         self.assertIn("its memory=32m is for the stacks of its executors.blocking.count threads",
                       self.start_failing("--blocking", "16", "--module", HARM + ",process,memory=32m"))
 
+    @unittest.skipIf(SANITIZED, "a sanitizer looks into its own process as a debugger does")
     def test_in_the_sandbox(self):
         with Server("--sandbox", "--sandbox-allow", "execve", "--module", spec()) as server, server.connect() as client:
             with self.assertRaises(RemoteError):
