@@ -58,7 +58,8 @@ class Finds(CheckTest):
         self.assertEqual(sheet["calls"], sheet["answered"] + sheet["cut"] + sheet["crashed"] + sheet["stuck"] +
                          sum(code["count"] for code in sheet["errors"].values()))
         again = self.sheets(REMOTE, FAULTY, "faulty.ratio", "--params", fault["hex"])["faulty.ratio"]
-        self.assertEqual((again["calls"], again["crashed"]), (4, 4))
+        self.assertEqual((again["calls"], again["crashed"] + again["cut"]), (4, 4), again)
+        self.assertGreaterEqual(again["crashed"], 2, again)  # what is cut off need not have begun
 
     def test_what_it_prints_repeats_it(self):
         status, out, err = self.check(FAULTY, "faulty.head", "--rounds", "1")
