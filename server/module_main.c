@@ -191,12 +191,12 @@ static bool run(struct topology *t, const struct born *b, const struct config *c
 {
     struct watchdog w = {.fd = -1};
 
-    if (topology_start(t, error, size) != 0) {
-        say_memory(b, error, size);
-        return false;
-    }
     if (watchdog_open(&w, &t->threads, c->round_limit, on_away, NULL) != 0) {
         snprintf(error, size, "out of memory");
+        return false;
+    }
+    if (topology_start(t, error, size) != 0) {
+        say_memory(b, error, size);
         return false;
     }
     if (!hello_say(SPAWN_HELLO, b->name, registry))
