@@ -212,6 +212,5 @@ enum call_fate call_board_fate(const struct call_board *b, uint64_t number)
 
 const char *call_board_why(const struct call_board *b)
 {
-    b->shared->why[CALL_BOARD_WHY_MAX - 1] = '\0'; /* whatever the process wrote there */
     return b->shared->why;
 }

@@ -60,7 +60,8 @@ void call_board_blame_number(struct call_board *b, uint64_t number, const char *
 /* Which one ended it is known if that was said, or the handler of only one was being run: it had
  * begun, was not over, and was not parked. */
 enum call_fate call_board_fate(const struct call_board *b, uint64_t number);
-/* What was said of its end; empty: nothing.  As long as the board. */
+/* What was said of its end; empty: nothing.  As long as the board.  It ends with a zero, or, where
+ * a module wrote into it, after CALL_BOARD_WHY_MAX bytes. */
 const char *call_board_why(const struct call_board *b);
 
 #endif

@@ -300,7 +300,7 @@ const scenarios = {
             async upgrade(state) { return { items: state }; }
             async buy(sku) {
                 const count = await this.call('cart/node', 'add', [sku, 1]);
-                if (this.context?.attempt === 1) throw new Error('once more');
+                if (this.context.task && this.context.attempt === 1) throw new Error('once more');
                 return count;
             }
             both() { return Promise.all([1, 2].map(() => this.call('cart/node', 'total', [], { priority: 7 }))); }
