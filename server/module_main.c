@@ -39,8 +39,8 @@ struct born {
 
 /* For functions that get no argument: a handler of a signal, and the loss of the server. */
 static struct call_board *board;
-/* The step that does not return is about to be ended: what its signal means.  Relaxed: the signal
- * that follows orders it. */
+/* SIGABRT, which is about to be sent, means that a step does not return.  Relaxed: the signal that
+ * follows orders it. */
 static _Atomic bool is_stuck;
 
 bool module_main_wanted(void)

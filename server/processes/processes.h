@@ -8,7 +8,7 @@
  *     WAITING --> STARTING (it loads the module) --> RUNNING --> it ended: WAITING
  *         \______________/ it ended, or said nothing: after a pause
  *
- * What a process had when it ended is known by a board that it shares with the server
+ * A board that the process shares with the server says how far its calls had come when it ended
  * (server/tasks/call_board.h, server/workers/worker_process.c): a fault of a handler costs its own
  * attempt.
  *

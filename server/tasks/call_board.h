@@ -21,7 +21,7 @@ enum {
     CALL_BOARD_WHY_MAX = 160     /* bytes of what ended a process, with the terminator */
 };
 
-/* What a call had come to when its process ended. */
+/* How far a call had come when its process ended. */
 enum call_fate {
     CALL_WAITED, /* it had not begun */
     CALL_RAN,    /* it had begun, and may have ended; another one ended the process */

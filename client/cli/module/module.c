@@ -1,4 +1,4 @@
-/* ergon module: what concerns a module's file. */
+/* ergon module: commands about the file of a module. */
 #include "client/cli/cli.h"
 #include "client/cli/module/check.h"
 

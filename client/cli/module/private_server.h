@@ -3,7 +3,7 @@
  * socket, as soon as we are connected; a guardian (guardian.h) ends it with everything that it has
  * started, however this process ends.
  *
- * What it writes to its log is read: when and why the module's process ended.  One thread, as cli.h
+ * Its log says when and why the module's process ended, and is read for that.  One thread, as cli.h
  * says of the whole folder; each function that waits also returns at SIGINT, SIGTERM or SIGHUP. */
 #ifndef ERGON_CLI_MODULE_PRIVATE_SERVER_H
 #define ERGON_CLI_MODULE_PRIVATE_SERVER_H

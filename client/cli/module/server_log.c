@@ -71,7 +71,7 @@ static void on_summary(struct server_log *l, const char *text)
     snprintf(l->next.place, sizeof l->next.place, "%.150s", text[kind] != 0 ? text + kind + 1 : "");
 }
 
-/* What is not of the log was printed by the module, or a library of it. */
+/* The module, or a library of it, has printed each line that is not of the log. */
 static void on_output(struct server_log *l, const char *line)
 {
     static const char summary[] = "SUMMARY: ";

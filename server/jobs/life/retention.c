@@ -220,7 +220,7 @@ bool room_is_shared(const struct jobs *jobs, uint64_t held, uint64_t free)
            (unsigned __int128)held * (100 - share) <= (unsigned __int128)free * share;
 }
 
-/* What has ended does not count, since it makes room for what is new, unless an open task is to
+/* A task that has ended does not count, since it makes room for new ones, unless an open task is to
  * read its result; and of very few tasks each tenant may have one, though that is more than its
  * share.
  */

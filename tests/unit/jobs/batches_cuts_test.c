@@ -54,8 +54,8 @@ struct node {
     bool cancels, cancel_is_told; /* that was asked; acknowledged */
 };
 
-/* What is known of the batch with this tag: it is cancelled, which the file need not know; it has
- * ended so. */
+/* The client knows of the batch with this tag that it is cancelled, which the file need not know,
+ * or how it has ended. */
 struct past {
     bool cancelled, failed; /* and its first failure was told before */
     bool ended;
@@ -528,7 +528,7 @@ static void expect_past(const struct found *f, struct past *past)
     past->cancelled = b->cancelled;
 }
 
-/* What is in memory once the power is off is never seen. */
+/* Nobody sees the memory of a server whose power is off. */
 static void expect(struct batches_cuts *c, bool begins)
 {
     if (fault_is_cut())
