@@ -2,6 +2,7 @@
 'use strict';
 
 const AGAIN = 30000; // ms after which a refusal for the same reason has another line
+const KEPT = 16; // reasons of refusals that are known
 
 // Standard error, but nothing of what went well from the start.
 const STDERR = { info() {}, warn: (line) => console.error(line), error: (line) => console.error(line) };
@@ -19,8 +20,7 @@ function logOf(log = STDERR) {
 class News {
     #address;
     #log;
-    #last = null; // reason of the last refusal that had a line
-    #at = 0; // when, ms
+    #refusals = new Map(); // reasons that had a line since the last connection, and when, ms
     #down; // since when there is no connection, ms
     #isOurs; // we ended it
 
@@ -31,17 +31,17 @@ class News {
 
     connect() {
         const line = `ergon: connected to ${this.#address}`;
-        if (this.#last === null) this.#log.info(line);
+        if (this.#refusals.size === 0) this.#log.info(line);
         else this.#log.warn(line); // whoever read of the refusal
-        this.#last = null;
+        this.#refusals.clear();
     }
 
     reconnect() {
         const seconds = ((performance.now() - this.#down) / 1000).toFixed(1);
         const line = `ergon: connected to ${this.#address} again, after ${seconds} s`;
-        if (this.#isOurs && this.#last === null) this.#log.info(line);
+        if (this.#isOurs && this.#refusals.size === 0) this.#log.info(line);
         else this.#log.warn(line);
-        this.#last = null;
+        this.#refusals.clear();
     }
 
     disconnect(reason, isOurs) {
@@ -53,9 +53,9 @@ class News {
     /** The first of its reason, and then one in a while: there may be ten in a second. */
     refused(reason) {
         const now = performance.now();
-        if (reason === this.#last && now - this.#at < AGAIN) return;
-        this.#last = reason;
-        this.#at = now;
+        if (now - this.#refusals.get(reason) < AGAIN) return;
+        if (this.#refusals.size >= KEPT) this.#refusals.clear();
+        this.#refusals.set(reason, now);
         this.#log.warn(`ergon: no connection to ${this.#address}: ${reason}; trying again`);
     }
 
