@@ -15,7 +15,7 @@ import unittest
 
 import interop
 import trace_test
-from harness import LIMIT, SOURCE, Server, eventually, scratch
+from harness import LIMIT, SOURCE, RemoteError, Server, eventually, scratch
 from trace_test import OTHER, PARENT, STATE, TRACE, start_worker
 
 PROTOBUF = {"Content-Type": "application/x-protobuf"}
@@ -203,9 +203,9 @@ class Spans(OtlpTest):
 
     def test_what_fails_says_why(self):
         _, client = self.serve()
-        for method, params in (("fail", ["ODD", "not today"]), ("sleep", ["1h"])):
-            with self.assertRaises(Exception):
-                client.call("task.call", method, params, {"traceparent": PARENT, "deadline": "50ms"})
+        for method, params, deadline in (("fail", ["ODD", "not today"], "1h"), ("sleep", ["1h"], "50ms")):
+            with self.assertRaises(RemoteError):
+                client.call("task.call", method, params, {"traceparent": PARENT, "deadline": deadline})
         odd, late = self.collector.one("fail"), self.collector.one("sleep")
         self.assertEqual((odd.failed, odd.text, odd.attributes["error.type"]), (True, "not today", "ODD"))
         self.assertEqual((late.failed, late.attributes["error.type"]), (True, "DEADLINE"))
