@@ -57,7 +57,7 @@ class Document:
         # Between two commands $? stays what it was.
         script = "".join(f"{command}\nstatus=$?; echo '{MARK}'; (exit $status)\n" for command, _ in found)
         done = subprocess.run(["bash", "-c", script], cwd=place, env=environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=3 * LIMIT)
+                              stderr=subprocess.STDOUT, text=True, timeout=10 * LIMIT)  # compilers and simulations take a while
         outputs = done.stdout.split(MARK + "\n")
         for (command, expected), output in zip(found, outputs):
             with self.subTest(command=command):

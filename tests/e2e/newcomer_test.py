@@ -38,7 +38,7 @@ class Shell:
     def run(self, line):
         """What it prints, its status, and how long it took."""
         began = time.monotonic()
-        limit = 10 * LIMIT if line.startswith("apt-get ") else LIMIT  # a compiler is a few hundred MB
+        limit = (10 if line.startswith("apt-get ") else 5) * LIMIT  # a compiler is a few hundred MB
         # Between two lines $? stays what it was.
         self.process.stdin.write(f"{line}\nstatus=$?; printf '%s %d\\n' '{MARK}' $status; (exit $status)\n".encode())
         self.process.stdin.flush()

@@ -2,6 +2,7 @@
 not hold up a stop."""
 import contextlib
 import os
+import queue
 import re
 import signal
 import socket
@@ -251,20 +252,30 @@ class Stuck(HangTest):
         path = os.path.join(self.place, self.id())
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.bind(path)
-            pings = []
+            pings, marks = [], queue.Queue()
+
+            def send(message):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as own:
+                    own.sendto(message, path)
 
             def listen():
                 while (message := sock.recv(4096)) != b"end":
                     if message == b"WATCHDOG=1":
                         pings.append(message)
+                    elif message == b"mark":
+                        marks.put(len(pings))
+
+            def count():
+                """All that were sent before, however late the listener is."""
+                send(b"mark")
+                return marks.get(timeout=LIMIT)
 
             listener = threading.Thread(target=listen)
             listener.start()
             try:
-                yield self.start(*flags, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "40000"}), lambda: len(pings)
+                yield self.start(*flags, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "40000"}), count
             finally:
-                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as own:
-                    own.sendto(b"end", path)
+                send(b"end")
                 listener.join()
 
     def more_pings(self, pings, count):

@@ -412,7 +412,7 @@ def closed_under_calls():
 
 
 async def rubbish():
-    async with asyncio.timeout(50):
+    async with asyncio.timeout(200):
         ergon = aio.Client(URL, backoff=(0.001, 0.01))
         broken = 0
         while True:

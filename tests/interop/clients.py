@@ -492,7 +492,7 @@ class Clients:
         environment.update({"ERGON_" + name.upper(): value for name, value in more.items()})
         program = subprocess.Popen([*self.COMMAND, scenario], env=environment, text=True, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        late = threading.Timer(LIMIT, program.kill)
+        late = threading.Timer(4 * LIMIT, program.kill)
         late.start()
         said = []
         with program:

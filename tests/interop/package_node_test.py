@@ -17,7 +17,7 @@ class Package(unittest.TestCase):
     def test_the_package(self):
         environment = {**os.environ, "ERGOND": clients.ERGOND, "NODE_OPTIONS": "--trace-warnings"}
         done = subprocess.run(["node", "--test"], cwd=self.place, env=environment, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=5 * clients.LIMIT)
+                              capture_output=True, text=True, timeout=9 * clients.LIMIT)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"(?m)^. fail 0$")
         self.assertNotRegex(done.stdout, r"(?m)^. (tests|pass) 0$")

@@ -13,4 +13,4 @@ PACKAGE = os.path.join(clients.SOURCE, "clients", "python")
 environment = {**os.environ, "PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "error",
                "ERGOND": os.path.abspath(clients.ERGOND)}
 words = sys.argv[1:] or ["discover", "-s", os.path.join(PACKAGE, "tests"), "-t", os.path.join(PACKAGE, "tests")]
-sys.exit(subprocess.run([sys.executable, "-m", "unittest", *words], env=environment, cwd=PACKAGE, timeout=5 * clients.LIMIT).returncode)
+sys.exit(subprocess.run([sys.executable, "-m", "unittest", *words], env=environment, cwd=PACKAGE, timeout=9 * clients.LIMIT).returncode)
