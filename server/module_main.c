@@ -25,6 +25,7 @@
 #include "server/system/watchdog.h"
 #include "server/tasks/actor_offer.h"
 #include "server/tasks/call_board.h"
+#include "server/tasks/call_params.h"
 #include "server/tasks/running.h"
 #include "server/topology.h"
 
@@ -39,6 +40,7 @@ struct born {
 
 /* For functions that get no argument: a handler of a signal, and the loss of the server. */
 static struct call_board *board;
+static const struct call_params *params;
 /* SIGABRT, which is about to be sent, means that a step does not return.  Relaxed: the signal that
  * follows orders it. */
 static _Atomic bool is_stuck;
@@ -93,7 +95,9 @@ static bool take_files(void)
 {
     board = call_board_map(SPAWN_BOARD);
     close(SPAWN_BOARD);
-    return board && fcntl(SPAWN_SOCKET, F_SETFD, FD_CLOEXEC) == 0 &&
+    params = call_params_map(SPAWN_PARAMS);
+    close(SPAWN_PARAMS);
+    return board && params && fcntl(SPAWN_SOCKET, F_SETFD, FD_CLOEXEC) == 0 &&
            fcntl(SPAWN_HELLO, F_SETFD, FD_CLOEXEC) == 0 &&
            pthread_atfork(NULL, NULL, in_child) == 0;
 }
@@ -137,7 +141,7 @@ static struct topology *build(const struct born *b, const struct config *c,
 
     if (!t)
         return NULL;
-    const struct node_worker_process process = {SPAWN_SOCKET, board, server_lost};
+    const struct node_worker_process process = {SPAWN_SOCKET, board, params, server_lost};
     const struct node_worker_options options = {.activator = t->loops[0].activator,
                                                 .poller = t->loops[0].poller,
                                                 .registry = registry,

@@ -62,7 +62,7 @@ struct node_call {
     void *result;      /* malloc'ed, with `tail`; or NULL */
     struct pack sends; /* zeroed: it submits nothing */
     uint8_t answer[ANSWER_MAX];
-    uint8_t memory[]; /* params, tracestate, checkpoint */
+    uint8_t memory[]; /* params, unless they are shared; tracestate, checkpoint */
 };
 STAILQ_HEAD(call_queue, node_call);
 
@@ -200,21 +200,21 @@ static void end_cancelled(struct node_calls *c, struct node_call *call)
         fail(c, call, &(struct error_answer){.code = ERGON_E_CANCELLED});
 }
 
-static bool lies_in(struct span inner, const void *at, size_t len)
+static bool lies_in(struct span inner, struct span outer)
 {
-    uintptr_t from = (uintptr_t)inner.at - (uintptr_t)at;
+    uintptr_t from = (uintptr_t)inner.at - (uintptr_t)outer.at;
 
-    return at && from <= len && inner.len <= len - from;
+    return from <= outer.len && inner.len <= outer.len - from;
 }
 
-/* What the task has, or what of it lies in the call itself, is not copied. */
+/* What the task has, or what of it lies in the parameters, is not copied. */
 static bool take_result(struct node_call *call, struct outcome *outcome)
 {
     call->tail = outcome->result;
     if (outcome->block) {
         call->result = outcome->block;
         outcome->block = NULL;
-    } else if (!lies_in(outcome->result, call->memory, call->bytes)) {
+    } else if (!lies_in(outcome->result, call->params)) {
         uint8_t *copy = call->result = malloc(outcome->result.len);
         if (!copy)
             return false;
@@ -626,7 +626,8 @@ bool node_calls_run(struct node_calls *c, const struct node_call_request *rq)
         .bytes = bytes};
     uint8_t *at = enc_array(call->memory, rq->count);
     copy(&at, rq->values);
-    call->params = span_of(call->memory, (size_t)(at - call->memory));
+    call->params =
+        rq->params.len > 0 ? rq->params : span_of(call->memory, (size_t)(at - call->memory));
     call->trace = (struct trace_link){rq->trace.context, copy(&at, rq->trace.state)};
     call->checkpoint = copy(&at, rq->checkpoint);
     c->count++;

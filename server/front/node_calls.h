@@ -31,8 +31,10 @@ struct tasks;
 struct node_call_request {
     uint64_t number; /* of the request; the answer has it */
     struct method *method;
-    uint32_t count;     /* of its parameters, but the context */
-    struct span values; /* these, raw, one behind the other */
+    uint32_t count;                 /* of its parameters, but the context */
+    struct span values;             /* these, raw, one behind the other */
+    uint64_t shared_at, shared_len; /* or where they are in memory that is shared; 0: nowhere */
+    struct span params; /* these: an array, which stays there until the answer; else empty */
     uint64_t id;        /* of the task; 0: a plain call */
     struct attempt_batches batches;
     uint32_t attempt;        /* 1 or more */

@@ -35,6 +35,15 @@ static bool read_left(struct reader *r, ao_time now, ao_time *deadline)
     return true;
 }
 
+/* [offset, bytes] */
+static bool read_shared(struct reader *r, struct node_call_request *out)
+{
+    uint32_t count;
+
+    return read_array(r, &count) && count == 2 && read_uint(r, &out->shared_at) &&
+           read_uint(r, &out->shared_len);
+}
+
 static bool read_pair(struct reader *r, ao_time now, struct node_call_request *out)
 {
     struct span name, value;
@@ -55,6 +64,8 @@ static bool read_pair(struct reader *r, ao_time now, struct node_call_request *o
         return read_text(r, &value) && traceparent_parse(value, &out->trace.context);
     if (span_is(name, "checkpoint"))
         return read_any(r, &out->checkpoint);
+    if (span_is(name, "params"))
+        return read_shared(r, out);
     if (span_is(name, "tracestate"))
         return read_text(r, &out->trace.state);
     return read_any(r, &value);

@@ -13,6 +13,7 @@
 #include "server/jobs/jobs.h"
 #include "server/runtime/activator.h"
 #include "server/tasks/actor_offer.h"
+#include "server/tasks/call_params.h"
 
 enum {
     ID_SESSION = 1,
@@ -362,6 +363,9 @@ static bool run(struct node_worker *w, const struct envelope *e)
     if (w->state < WORK_REGISTERING)
         return false;
     if (!node_request_read(e, activator_now(w->options.activator), &rq))
+        return false;
+    if (rq.shared_len > 0 && !(w->is_process && call_params_find(w->process.params, rq.shared_at,
+                                                                 rq.shared_len, &rq.params)))
         return false;
     rq.method = registry_find(w->options.registry, e->method);
     return rq.method && method_attempts_here(rq.method) && node_calls_run(w->calls, &rq);

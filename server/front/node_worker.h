@@ -24,7 +24,8 @@
 #include "server/front/owner_place.h"
 #include "server/tasks/registry.h"
 
-struct call_board; /* server/tasks/call_board.h */
+struct call_board;  /* server/tasks/call_board.h */
+struct call_params; /* server/tasks/call_params.h */
 struct jobs;
 struct node_worker;
 struct tasks;
@@ -35,8 +36,9 @@ enum node_worker_kind { NODE_WORKER_BLOCKING, NODE_WORKER_STEPPED, NODE_WORKER_K
 
 /* What a process of a module got from its server. */
 struct node_worker_process {
-    int socket;                    /* connected to the server; the worker's from the set-up on */
-    struct call_board *board;      /* outlives it */
+    int socket;                       /* connected to the server; the worker's from the set-up on */
+    struct call_board *board;         /* outlives it */
+    const struct call_params *params; /* likewise */
     void (*lost)(const char *why); /* the loop's thread: the server has gone; it does not return */
 };
 

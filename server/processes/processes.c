@@ -18,6 +18,7 @@
 #include "server/processes/spawn.h"
 #include "server/runtime/thread.h"
 #include "server/tasks/call_board.h"
+#include "server/tasks/call_params.h"
 
 enum { NAME_SIZE = 48, TEXT_SIZE = 300, MODULES_MAX = 64 };
 #define LOAD_TIME   AO_S(30)
@@ -132,6 +133,7 @@ static bool reap(struct processes *p, struct process *one, char *why, size_t siz
     one->state = PROCESS_WAITING;
     close(one->spawned.pidfd);
     call_board_unref(one->spawned.board);
+    call_params_free(one->spawned.params);
     one->spawned = nothing;
     pthread_mutex_unlock(&p->lock);
     return info.si_code != CLD_EXITED || info.si_status != SPAWN_UNCONNECTED;
@@ -271,10 +273,12 @@ static bool hold(void *arg, uint32_t number, struct rpc_process *out)
     struct processes *p = arg;
 
     pthread_mutex_lock(&p->lock);
-    const struct process *one = find(p, number);
+    struct process *one = find(p, number);
     if (one) {
-        call_board_ref(one->spawned.board);
-        *out = (struct rpc_process){one->spawned.board, one->module->spec.stuck};
+        struct spawned *s = &one->spawned;
+        call_board_ref(s->board);
+        *out = (struct rpc_process){s->board, s->params, one->module->spec.stuck};
+        s->params = NULL;
     }
     pthread_mutex_unlock(&p->lock);
     return one != NULL;

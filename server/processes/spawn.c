@@ -15,6 +15,7 @@
 
 #include "base/units.h"
 #include "server/tasks/call_board.h"
+#include "server/tasks/call_params.h"
 
 enum {
     ABOVE = 10, /* the descriptors of the process, before they get their places there */
@@ -99,7 +100,7 @@ static char **make_environment(char *variable)
 /* --- Its files --- */
 
 struct ends {
-    int socket, hello, board; /* the process's; -1: not yet made */
+    int socket, hello, board, params; /* the process's; -1: not yet made */
 };
 
 /* Moves a descriptor out of the way of the places that the process's get. */
@@ -118,7 +119,9 @@ static bool open_ends(struct spawned *out, struct ends *e, uint32_t slots)
 
     out->board = call_board_new(slots, &e->board);
     e->board = move_up(e->board);
-    if (!out->board || e->board < 0 ||
+    out->params = call_params_new(&e->params);
+    e->params = move_up(e->params);
+    if (!out->board || e->board < 0 || !out->params || e->params < 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
         return false;
     out->socket = pair[0];
@@ -164,6 +167,8 @@ static int start(pid_t *pid, const struct ends *e, char *const *argv, char *cons
     if (error == 0)
         error = posix_spawn_file_actions_adddup2(&files, e->board, SPAWN_BOARD);
     if (error == 0)
+        error = posix_spawn_file_actions_adddup2(&files, e->params, SPAWN_PARAMS);
+    if (error == 0)
         error = posix_spawn_file_actions_adddup2(&files, e->hello, SPAWN_HELLO);
     if (error == 0)
         error = posix_spawn_file_actions_addclosefrom_np(&files, SPAWN_HELLO + 1);
@@ -180,6 +185,7 @@ static void drop(struct spawned *out)
     close_end(out->hello);
     close_end(out->pidfd);
     call_board_unref(out->board);
+    call_params_free(out->params);
     *out = (struct spawned){.pidfd = -1, .socket = -1, .hello = -1};
 }
 
@@ -203,7 +209,7 @@ static int start_named(const struct spawn_settings *c, const struct module_spec 
 bool spawn_module(const struct spawn_settings *c, const struct module_spec *spec, const char *name,
                   struct spawned *out, char *error, size_t size)
 {
-    struct ends e = {-1, -1, -1};
+    struct ends e = {-1, -1, -1, -1};
     char text[96];
 
     *out = (struct spawned){.pidfd = -1, .socket = -1, .hello = -1};
@@ -220,6 +226,7 @@ bool spawn_module(const struct spawn_settings *c, const struct module_spec *spec
     close_end(e.socket);
     close_end(e.hello);
     close_end(e.board);
+    close_end(e.params);
     if (why == 0)
         return true;
     drop(out);

@@ -11,9 +11,10 @@
 #include "server/config/module_spec.h"
 
 struct call_board;
+struct call_params;
 
 /* What the process has open, beside standard input, output and error. */
-enum { SPAWN_SOCKET = 3, SPAWN_BOARD = 4, SPAWN_HELLO = 5 };
+enum { SPAWN_SOCKET = 3, SPAWN_BOARD = 4, SPAWN_PARAMS = 5, SPAWN_HELLO = 6 };
 
 /* It exits with this status when its connection has ended, as when the server refuses what it
  * offers. */
@@ -29,6 +30,7 @@ struct spawned {
     int socket; /* to the process, not blocking */
     int hello;  /* of its first words, not blocking */
     struct call_board *board;
+    struct call_params *params;
 };
 
 /* What processes have of the server's configuration: a reload frees that. */

@@ -17,7 +17,8 @@
 #include "server/net/net.h"
 #include "server/tasks/tasks.h"
 
-struct call_board; /* server/tasks/call_board.h */
+struct call_board;  /* server/tasks/call_board.h */
+struct call_params; /* server/tasks/call_params.h */
 
 enum { RPC_LISTENERS = 64, RPC_LISTENER_URL = 288 };
 
@@ -43,8 +44,9 @@ struct rpc_setup {
 /* The processes of modules, as their connections see them: server/processes/processes.h.  Thread:
  * any.  Each is named by its number, which conn_module_process() gives. */
 struct rpc_process {
-    struct call_board *board; /* a reference, the caller's */
-    ao_time stuck;            /* ns that a task may be unwanted; 0: any */
+    struct call_board *board;   /* a reference, the caller's */
+    struct call_params *params; /* the caller's; NULL: given before */
+    ao_time stuck;              /* ns that a task may be unwanted; 0: any */
 };
 struct rpc_processes {
     void *arg;

@@ -63,6 +63,7 @@ LIST_HEAD(task_list, task);
 struct task_out {
     LIST_ENTRY(task) beside; /* of those that its worker has */
     uint32_t request;        /* of the port (worker_executor.h): the number of its request */
+    uint16_t shared;         /* likewise: place + 1 of its parameters in memory that it shares; 0 */
     bool begun;              /* the stream has a byte of its request */
     bool unwanted;           /* the port was notified that it is unwanted */
 };

@@ -150,6 +150,7 @@ static void settle(struct worker_link *link, struct task *t, const struct envelo
 
     uint64_t most = link->loop->shared->limits.scan.message_max;
 
+    worker_process_answered(link, t);
     if (envelope_is_error(e))
         take_error(t, e->error);
     else if (task_is(t, TASK_ATTEMPT) && turn_is_of_actor(t->attempt->turn))

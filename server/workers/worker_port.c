@@ -2,7 +2,8 @@
  * A task becomes a request of ours.
  *
  * Brief parameters are copied into the connection's output; long ones go out from where they lie,
- * for the task has them until it is answered, or its job until the task has returned. */
+ * for the task has them until it is answered, or its job until the task has returned.  To a process
+ * of a module they go by memory that it shares with us (worker_process.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,11 @@
 #include "server/jobs/core/ids.h"
 #include "server/jobs/jobs.h"
 #include "server/tasks/attempt.h"
+#include "server/tasks/call_params.h"
 #include "server/tasks/task_result.h"
 #include "server/tasks/task_trace.h"
 #include "server/tasks/turn.h"
+#include "server/workers/worker_process.h"
 #include "server/workers/workers.h"
 
 enum {
@@ -28,8 +31,9 @@ static_assert(HEAD_MAX + CONTEXT_MAX <= 2048, "PROTOCOL.md says how long a reque
 struct values {
     uint32_t count;
     struct span raw;
-    bool old;   /* the peer gets them as of 2013 */
-    size_t len; /* bytes, as the peer gets them */
+    bool old;      /* the peer gets them as of 2013 */
+    size_t len;    /* bytes, as the peer gets them */
+    size_t shared; /* bytes of the array, where it is in shared memory instead; else 0 */
 };
 
 static struct values values_of(struct span params, bool old)
@@ -108,6 +112,12 @@ static uint8_t *put_turn(uint8_t *p, const struct attempt *a, const struct attem
     return put_raw(put_text(p, "state"), state);
 }
 
+static uint8_t *put_shared(uint8_t *p, const struct task *t, size_t size)
+{
+    p = enc_array(put_text(p, "params"), 2);
+    return enc_uint(enc_uint(p, call_params_offset((uint16_t)(t->out.shared - 1))), size);
+}
+
 static uint8_t *put_batch(uint8_t *p, const char *key, uint64_t id)
 {
     char text[ID_TEXT_SIZE];
@@ -126,9 +136,10 @@ static uint8_t *put_batches(uint8_t *p, const struct attempt_batches *of)
 
 /* {call, task, attempt, left, tenant}; of a plain call no task and no tenant; of one that belongs
  * to a trace {traceparent, tracestate}, too; of one that has to do with a batch {batch,
- * callback_of}; of a turn {actor, version, schema, calls, state}; of a
- * task that has one {checkpoint}. */
-static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, ao_time now)
+ * callback_of}; of a turn {actor, version, schema, calls, state}; of a task that has one
+ * {checkpoint}; of one whose parameters are elsewhere {params}. */
+static uint8_t *put_context(uint8_t *p, const struct task *t, const struct values *v,
+                            uint32_t number, ao_time now)
 {
     const struct attempt *a = task_is(t, TASK_ATTEMPT) ? t->attempt : NULL;
     const struct task_trace *trace = task_trace(t);
@@ -137,7 +148,7 @@ static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, a
     uint32_t pairs = is_actor ? TURN_PAIRS : turn ? 1u : 0u;
     char id[ID_TEXT_SIZE];
 
-    pairs += a && a->batches ? batch_pairs(a->batches) : 0;
+    pairs += (a && a->batches ? batch_pairs(a->batches) : 0) + (v->shared > 0 ? 1 : 0);
     p = enc_map(p, (!trace ? 5u : trace->link.state.len > 0 ? 7u : 6u) + pairs);
     p = enc_uint(put_text(p, "call"), number);
     p = put_text(p, "task");
@@ -148,6 +159,7 @@ static uint8_t *put_context(uint8_t *p, const struct task *t, uint32_t number, a
     p = a ? put_span(p, jobs_owner_tenant(a->owner)) : enc_nil(p);
     p = trace ? put_trace(p, &trace->link) : p;
     p = a && a->batches ? put_batches(p, a->batches) : p;
+    p = v->shared > 0 ? put_shared(p, t, v->shared) : p;
     if (is_actor)
         return put_turn(p, a, turn);
     return turn ? put_raw(put_text(p, "checkpoint"), turn->state) : p;
@@ -181,7 +193,7 @@ static bool send_long(struct worker *w, struct task *t, uint32_t number, struct 
         return false;
     p = w->context ? conn_reserve(c, CONTEXT_MAX + turn_bytes(turn_of(t))) : NULL;
     if (p)
-        conn_commit(c, put_context(p, t, number, activator_now(w->link->loop->activator)));
+        conn_commit(c, put_context(p, t, &v, number, activator_now(w->link->loop->activator)));
     return p != NULL || !w->context;
 }
 
@@ -202,7 +214,7 @@ static bool send_copied(struct worker *w, struct task *t, uint32_t number, struc
     p = put_head(p, number, t->method->name, v.count + w->context);
     p = put_values(p, v);
     if (w->context)
-        p = put_context(p, t, number, activator_now(w->link->loop->activator));
+        p = put_context(p, t, &v, number, activator_now(w->link->loop->activator));
     conn_commit(c, p);
     return true;
 }
@@ -283,6 +295,9 @@ static bool send_task(void *peer, struct worker_executor *r, struct task *t)
         return refuse(w);
     }
     t->out.request = number;
+    t->out.shared = 0;
+    if (worker_is_process(link) && worker_process_lend(link, t, v.count, v.raw, &v.shared))
+        v.raw = (struct span){0}, v.count = 0, v.len = 0;
     worker_link_settle(link);
     uint64_t begin = conn_committed(link->conn);
     if (!send_request(w, t, number, v)) /* the connection is being closed: it is lost with it */

@@ -1,10 +1,15 @@
 #include "server/workers/worker_process.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "proto/encoder.h"
 #include "server/tasks/attempt.h"
 #include "server/tasks/call_board.h"
+#include "server/tasks/call_params.h"
 #include "server/tasks/task_result.h"
+
+enum { LENT_MIN = CALL_PARAMS_BLOCK / 2 }; /* bytes; what is shorter is copied */
 
 static const struct rpc_processes *port(const struct worker_link *link)
 {
@@ -22,6 +27,33 @@ void worker_process_close(struct worker_link *link)
 {
     call_board_unref(link->process.board);
     link->process.board = NULL;
+    call_params_free(link->process.params);
+    link->process.params = NULL;
+}
+
+bool worker_process_lend(const struct worker_link *link, struct task *t, uint32_t count,
+                         struct span raw, size_t *size)
+{
+    uint16_t place;
+
+    if (!link->process.params || raw.len < LENT_MIN)
+        return false;
+    uint8_t *p = call_params_room(link->process.params, ENC_HEAD_MAX + raw.len, &place);
+    if (!p)
+        return false;
+    uint8_t *values = enc_array(p, count);
+    memcpy(values, raw.at, raw.len);
+    *size = (size_t)(values - p) + raw.len;
+    t->out.shared = place + 1;
+    return true;
+}
+
+void worker_process_answered(const struct worker_link *link, struct task *t)
+{
+    if (t->out.shared == 0)
+        return;
+    call_params_release(link->process.params, (uint16_t)(t->out.shared - 1));
+    t->out.shared = 0;
 }
 
 static void fail(struct worker_executor *r, struct task *t, const char *why)

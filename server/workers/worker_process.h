@@ -16,6 +16,13 @@ static inline bool worker_is_process(const struct worker_link *link)
 void worker_process_open(struct worker_link *link);
 void worker_process_close(struct worker_link *link);
 
+/* Puts the parameters, an array of *size bytes, into memory that it shares with the server.  False:
+ * they go to it as to any worker, since they are brief, or there is no room now. */
+bool worker_process_lend(const struct worker_link *link, struct task *t, uint32_t count,
+                         struct span raw, size_t *size);
+/* It has answered this task of its. */
+void worker_process_answered(const struct worker_link *link, struct task *t);
+
 /* Its connection has ended, and so does the process, if it has not yet.  The task of the handler
  * that ended it has failed by CRASHED; what had not begun, and other attempts of jobs, go to
  * another process uncounted; the rest is lost as with any worker, which worker_executor_lost() sees

@@ -1,9 +1,10 @@
 """What a call costs of a module in a process of its own: calls a second of a handler that returns at once, beside the same
 module in the server, in turns.
 
-usage: modules.py BUILD [ROUNDS]
+usage: modules.py BUILD [ROUNDS [BYTES]]
 
-BUILD is a build directory, with the tests."""
+BUILD is a build directory, with the tests.  With BYTES the calls have so long a parameter, which the handler does not read,
+and 16 of them are out at a time instead of 1024."""
 import json
 import os
 import statistics
@@ -13,7 +14,7 @@ import tempfile
 import time
 
 
-def rate(build, folder, spec):
+def rate(build, folder, spec, size):
     """Of `ergon bench` at a server with this module; answers a second."""
     url = f"unix://{folder}/socket"
     server = subprocess.Popen([f"{build}/server/ergond", "--listen", url, "--module", spec, "--log-level", "error"],
@@ -21,8 +22,9 @@ def rate(build, folder, spec):
     try:
         server.stdout.readline()
         time.sleep(0.2)
-        done = subprocess.run([f"{build}/client/cli/ergon", "--server", url, "--json", "bench", "-c", "64", "-i", "16", "-w", "500ms", "-d", "2s", "-m",
-                               "harm.step", "fine"], capture_output=True, text=True, timeout=60, check=True)
+        load = ["-c", "4", "-i", "4", "--calls", f"{folder}/calls"] if size else ["-c", "64", "-i", "16", "-m", "harm.step", "fine"]
+        done = subprocess.run([f"{build}/client/cli/ergon", "--server", url, "--json", "bench", "-w", "500ms", "-d", "2s", *load],
+                              capture_output=True, text=True, timeout=60, check=True)
         return json.loads(done.stdout)["answers_per_second"]
     finally:
         server.terminate()
@@ -31,16 +33,19 @@ def rate(build, folder, spec):
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3, 4):
         sys.exit(__doc__)
-    build, rounds = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) == 3 else 5
+    build, rounds = os.path.abspath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    size = int(sys.argv[3]) if len(sys.argv) == 4 else 0
     module = f"{build}/tests/e2e/harm.so"
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/calls", "w", encoding="utf-8") as f:
+            json.dump({"method": "harm.step", "params": ["fine", "x" * size], "weight": 1}, f)
         for _ in range(rounds):
-            inside, apart = rate(build, folder, module), rate(build, folder, module + ",process")
+            inside, apart = rate(build, folder, module, size), rate(build, folder, module + ",process", size)
             ratios.append(apart / inside)
-            print(f"in the server {inside / 1000:.0f} k/s, in a process {apart / 1000:.0f} k/s: {ratios[-1]:.2f}", flush=True)
+            print(f"in the server {inside / 1000:.1f} k/s, in a process {apart / 1000:.1f} k/s: {ratios[-1]:.2f}", flush=True)
     print(f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f}) of {rounds} rounds")
 
 

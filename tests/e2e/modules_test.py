@@ -1,9 +1,11 @@
 """Modules in processes of their own: whatever a handler does to its process costs its own attempt, and nobody else's."""
 import os
 import random
+import re
 import signal
 import subprocess
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 from harness import BUILD, ERGOND, SANITIZED, SOURCE, RemoteError, Server, ServerTest, build_handlers, build_module, eventually, scratch
 
@@ -112,7 +114,42 @@ class Harm(ServerTest):
 
     def count_maps(self):
         with open(f"/proc/{self.server.pid}/maps", encoding="utf-8") as f:
-            return f.read().count("ergon calls")
+            return f.read().count("/memfd:ergon ")
+
+    def test_long_parameters(self):
+        for length in (100, (32 << 10) - 1, 32 << 10, 65531, 64 << 10, 1 << 20, 5000000):
+            for method in METHODS:
+                self.assertEqual(self.client.call(method, "x" * length), "x" * length)
+
+    def test_many_long_parameters_at_a_time(self):
+        """More than there is shared memory for; each call gets its own, and the memory is given back."""
+        eventually(lambda: len(self.workers()) == 4, "all processes are there")
+
+        def play(i):
+            ended = []
+            with self.server.connect() as client:
+                for j in range(2):
+                    text = chr(ord("A") + (i + j) % 26) * (2 << 20)
+                    try:
+                        ended.append(client.call("harm.nap", text, 100) == text)
+                    except RemoteError as error:
+                        ended.append(error.code)
+            return ended
+
+        with ThreadPoolExecutor(70) as threads:
+            plays = [threads.submit(play, i) for i in range(70)]
+            with self.refused("CRASHED"):
+                self.client.call("harm.nap", "_exit", 50, "x" * 100000)
+            ended = [how for done in plays for how in done.result()]
+        self.assertLessEqual(set(ended), {True, "WORKER_LOST"})  # what had begun beside the harm
+        self.assertGreater(ended.count(True), 70)
+        eventually(lambda: len(self.workers()) == 4, "all processes are there again")
+        self.assertLessEqual(max(self.shared()), 16 << 10)
+
+    def shared(self):
+        """KiB that are there of what each process shares with the server for parameters."""
+        with open(f"/proc/{self.server.pid}/smaps", encoding="utf-8") as f:
+            return [int(size) for size in re.findall(r"/memfd:ergon parameters .*\n(?:.*\n)*?Rss: +([0-9]+) kB", f.read())]
 
     def test_no_other_worker_takes_its_methods(self):
         with self.refused("DENIED") as caught:

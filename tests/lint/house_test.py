@@ -19,7 +19,7 @@ DIALECT = "who|whoever|whom|stands?|told|crews?|berths?|hires?|hired|staff|docks
 
 # what: (the count, the aim)
 COUNTS = {
-    "files of server/": (774, 410),
+    "files of server/": (776, 410),
     ".c files of server/ with fewer than 60 lines": (35, 30),
     "files that include jobs_parts.h": (20, 10),
     "files that name an option of a task (keep_size)": (7, 5),

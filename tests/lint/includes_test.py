@@ -73,7 +73,7 @@ RULES = {
     "server/rpc": (["server/rpc/*", "server/cluster/*", "server/workers/*", "server/tracing/tracer.h", "server/accounts/*", "server/access/*", "server/net/*", "server/jobs/*", "server/tasks/*", "server/runtime/*", "proto/*", "ergon/*"],
                    ["msgpack"]),
     # Passes requests of clients on to another node, and takes those of other nodes' clients.
-    "server/front": (["server/front/*", "server/tasks/actor_offer.h", "server/tasks/call_board.h", "server/jobs/jobs.h", "server/jobs/core/ids.h", "server/tasks/job_source.h", "server/tasks/registry.h", "server/tasks/turn.h", "server/cluster/view.h", "server/cluster/engine.h", "server/access/rights.h", "server/rpc/*", "server/net/*", "server/runtime/*", "proto/*", "ergon/*"], []),
+    "server/front": (["server/front/*", "server/tasks/actor_offer.h", "server/tasks/call_board.h", "server/tasks/call_params.h", "server/jobs/jobs.h", "server/jobs/core/ids.h", "server/tasks/job_source.h", "server/tasks/registry.h", "server/tasks/turn.h", "server/cluster/view.h", "server/cluster/engine.h", "server/access/rights.h", "server/rpc/*", "server/net/*", "server/runtime/*", "proto/*", "ergon/*"], []),
     "server/metrics": (["server/metrics/*", "server/cluster/*", "server/rpc/rpc.h", "server/accounts/account.h", "server/net/net.h", "server/jobs/jobs.h",
                         "server/tasks/tasks.h", "server/tasks/method_ranks.h", "server/tracing/tracer.h", "server/runtime/activator.h", "proto/errors.h", "ergon/*"], []),
     # The server is asked by libergon; what is read of its insides are health and metrics.
@@ -83,7 +83,7 @@ RULES = {
     "server/intake": (["server/intake/*", "server/admin/gateway.h", "server/cluster/view.h", "server/store/inbox_source.h", "server/store/driver.h",
                       "server/net/net.h", "server/runtime/thread.h", "proto/*", "ergon/*"],
                      ["event2/", "jansson.h"]),
-    "server/processes": (["server/processes/*", "server/config/*", "server/rpc/rpc.h", "server/net/net.h", "server/tasks/call_board.h",
+    "server/processes": (["server/processes/*", "server/config/*", "server/rpc/rpc.h", "server/net/net.h", "server/tasks/call_board.h", "server/tasks/call_params.h",
                          "server/tasks/registry.h", "server/runtime/thread.h", "proto/*", "ergon/*"], []),
     "server/modules": (["server/modules/*", "ergon/*"], ["openssl/", "zlib.h", "msgpack"]),
     "client": (["client/*", "proto/*", "ergon/*"], list(LIBRARIES)),

@@ -240,6 +240,8 @@ WORKER_TEST(an_owner_that_sends_what_was_not_asked_is_left)
         "[0, 7, 'block', [1, 2]]",
         "[0, 7, 'block', [{'attempt': 0}]]",
         "[0, 7, 'block', [{'task': 'x'}]]",
+        "[0, 7, 'block', [{'params': 3}]]",
+        "[0, 7, 'block', [{'params': [0, 3]}]]", /* it shares no memory with the owner */
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
