@@ -48,7 +48,7 @@ def missing():
 
 def run_program(name, *arguments, cwd):
     done = subprocess.run([os.path.join(programs(), name), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, cwd=cwd, timeout=LIMIT, check=False, **ending.as_account())
+                          stderr=subprocess.STDOUT, text=True, cwd=cwd, timeout=5 * LIMIT, check=False, **ending.as_account())
     if done.returncode != 0:
         raise AssertionError(f"{name} ended with {done.returncode}:\n{done.stdout[-4000:]}")
     return done.stdout
