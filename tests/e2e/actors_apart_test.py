@@ -21,7 +21,7 @@ import unittest
 
 import msgpack
 
-from harness import BUILD, Server, eventually, scratch
+from harness import BUILD, Server, WallClock, eventually, scratch
 
 TURNS = int(os.environ.get("ERGON_TURNS", 2000))
 HARM = int(os.environ.get("ERGON_HARM", 300))  # turns between two
@@ -51,7 +51,7 @@ class Apart(unittest.TestCase):
             self.shared = mmap.mmap(file.fileno(), SIZE)
         self.addCleanup(self.shared.close)
         self.over = threading.Event()
-        self.path, self.hosts, self.harms = path, [], collections.Counter()
+        self.path, self.hosts, self.harms, self.clock = path, [], collections.Counter(), WallClock()
         self.server = Server("--workers-give-up", f"{GIVE_UP}ms", "--tasks-losses", "0")
         self.addCleanup(self.server.discard)
         self.addCleanup(self.end_hosts)
@@ -93,6 +93,7 @@ class Apart(unittest.TestCase):
         """Kills a host, stops one for a time, or stops one until it was given up, again and again."""
         kinds, mark = ["killed", "late", "given up"], HARM // 10
         while not self.over.wait(0.02):
+            self.clock.look()
             host = self.random.choice(self.hosts)
             if self.turns() < mark or not self.inside(host):
                 continue
@@ -122,8 +123,9 @@ class Apart(unittest.TestCase):
             yield sorted(map(self.turn, rows), key=lambda t: (t.number, t.attempt))
 
     def lost(self):
-        """When the server lost each worker, by its log: ns of the clock of turns, of which it knows the ms."""
-        ahead = time.time_ns() - time.monotonic_ns()
+        """When the server lost each worker, by its log: ns of the clock of turns, of which it knows the ms.  Where the wall clock
+        of the log was set meanwhile it is the earliest that it may have been."""
+        ahead = max(self.clock.distances)
         lost = {}
         for at, worker in re.findall(r'^time=(\S+) .*msg="worker gone" worker=w(\d+) ', self.server.log_text(), re.M):
             lost[int(worker)] = int(datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() * 1000) * 10**6 - ahead

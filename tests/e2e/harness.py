@@ -303,6 +303,27 @@ class KeptTest(unittest.TestCase):
         return process
 
 
+class WallClock:
+    """The machine may set the wall clock a little while a test runs: then its times differ by as much as that.  It is seen
+    by the distance from the clock that nobody sets."""
+
+    def __init__(self):
+        self.distances = []  # ns
+        self.look()
+
+    def look(self):
+        taken = 10**9
+        while taken > 10**5:  # of a reading in whose midst another had the processor
+            before, wall = time.monotonic_ns(), time.time_ns()
+            taken = time.monotonic_ns() - before
+        self.distances.append(wall - before)
+
+    def moved(self):
+        """By how many ms it was set, at most, between any two looks; one is now."""
+        self.look()
+        return -((min(self.distances) - max(self.distances)) // 10**6)
+
+
 def scratch(add_cleanup):
     """A new folder, which goes when what is given to `add_cleanup` is called."""
     holder = tempfile.TemporaryDirectory()

@@ -8,7 +8,7 @@ import fnmatch
 import time
 import unittest
 
-from harness import KeptTest, RemoteError, eventually, with_faults
+from harness import KeptTest, RemoteError, WallClock, eventually, with_faults
 
 SYNC_MS = 60
 TAKEN_S = 0.005  # within that the store mostly takes what it is given; if not, the test sees less
@@ -44,20 +44,12 @@ MAY_DIFFER = {
 }
 
 
-class WallClock:
-    """A server reads times of the wall clock off its own clock, by the distance of the two as its process saw it.  The
-    machine may set the wall clock a little meanwhile, so times differ by as much as that."""
-
-    def __init__(self):
-        self.distances = []
-        self.look()
-
-    def look(self):
-        self.distances.append((time.time_ns() - time.monotonic_ns()) // 10**6)
+class Times(WallClock):
+    """A server reads times of the wall clock off its own clock, by the distance of the two as its process saw it."""
 
     def same(self, a, b):
         times = isinstance(a, int) and isinstance(b, int) and a > 10**12
-        return abs(a - b) <= 2 + max(self.distances) - min(self.distances) if times else a == b
+        return abs(a - b) <= 2 + self.moved() if times else a == b
 
 
 def deed(*methods):
@@ -463,7 +455,7 @@ def an_actor_is_dropped(w):
 class Restart(KeptTest):
     def setUp(self):
         super().setUp()
-        self.clock = WallClock()
+        self.clock = Times()
         self.world = World()
         self.go_on()
         self.addCleanup(lambda: self.world.client.close())
