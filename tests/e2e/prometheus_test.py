@@ -26,7 +26,7 @@ def get(url, headers=OPEN_METRICS):  # noqa: B006
 
 
 def promtool(*arguments, **options):
-    return subprocess.run(["promtool", *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT,
+    return subprocess.run(["promtool", *arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=5 * LIMIT,
                           check=False, **options)
 
 
