@@ -27,7 +27,7 @@ class Times(AdminTest):
             return sum(c["in_flight"] for c in other.call("connection.list")["connections"] if c["listener"].startswith("http://"))
 
     def test_a_call_that_takes_longer_is_given_up(self):
-        server, admin = self.open(call="500ms")
+        server, admin = self.open(call="2s")
         admin.sign_in()
         self.assertEqual(refusal(admin.call("sleep", "1h")), (504, "TIMEOUT"))
         eventually(lambda: self.in_flight(server) == 0, "the call was cancelled, too")
