@@ -232,7 +232,7 @@ def simulates_a_class_of_locks():
             bank.note(order)
         return {"orders.charge": charge}
     allocate = threading._allocate_lock
-    with unittest.mock.patch.object(world, "PATIENCE", 0.3), unittest.mock.patch.object(threading, "Lock", Plain):
+    with unittest.mock.patch.object(world, "PATIENCE", 1.0), unittest.mock.patch.object(threading, "Lock", Plain):
         told = found(app, QUIET, seeds=1, slots=3)
         assert told is None, told
         assert threading.Lock is Plain and threading._allocate_lock is allocate
@@ -260,7 +260,7 @@ def keeps_what_was_given_up_out():
             while "end" not in done:
                 os.sched_yield()
         effect("charge", order)
-    with unittest.mock.patch.object(world, "PATIENCE", 0.3):
+    with unittest.mock.patch.object(world, "PATIENCE", 1.0):
         told = found(lambda bank: {"orders.charge": stuck}, QUIET, seeds=1, workers=1)
     assert told and "does not end" in told, told
     seen, act = [], world.Run.act
@@ -343,7 +343,7 @@ def refuses_what_waits_for_ever():
             while time.monotonic() < until:
                 pass
         return {"orders.charge": charge}
-    with unittest.mock.patch.multiple(world, PATIENCE=0.3, LIMIT=0.5):
+    with unittest.mock.patch.multiple(world, PATIENCE=1.0, LIMIT=0.5):
         for app, told in {early: r"orders.charge does not end, or waits for what is not simulated.*python_test.py:\d+",
                           spins: r"orders.charge does not end.*python_test.py:\d+",
                           early_in_a_coroutine: r"orders.charge waits for what is not simulated.*python_test.py:\d+",
