@@ -5,7 +5,7 @@
 #include "tests/support/heap.h"
 #include "tests/unit/runtime/stage.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { ROUNDS = 5 }; /* an eighth of the orders: each stage is ten times as slow */
 #else
 enum { ROUNDS = 7 };

@@ -1,7 +1,7 @@
 /* The semaphore across activators: both race orders, in every interleaving of some rounds. */
 #include "tests/unit/runtime/sem_stage.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { ROUNDS = 6 }; /* a tenth of the orders: each stage is ten times as slow */
 #else
 enum { ROUNDS = 8 };
