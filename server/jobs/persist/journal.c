@@ -26,11 +26,13 @@ void journal_try_later(struct jobs *jobs)
                        table_time_after(jobs_table(jobs), AO_MS(RETRY_MS)));
 }
 
-/* That says nothing of writes. */
+/* That says nothing of writes.  The page after the one that was read as the store stopped comes
+ * back STORE_CLOSED: all that was written is in the file nevertheless. */
 static bool is_lost_read(const struct store_op *op)
 {
     bool reads = op->kind == STORE_ROW_GET || op->kind == STORE_ROW_PAGE;
-    return reads && (op->error == STORE_AWAY || op->error == STORE_MEMORY);
+    return reads && (op->error == STORE_AWAY || op->error == STORE_MEMORY ||
+                     op->error == STORE_CLOSED);
 }
 
 void journal_notice(struct jobs *jobs, struct store_op *write)

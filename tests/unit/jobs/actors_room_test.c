@@ -401,3 +401,15 @@ KEPT_TEST(rows_are_counted_at_the_start_and_by_the_audit)
     assert_true(audit_says(w, "'store: 610 actors counted, but 609 rows'"));
     assert_true(audit_says(w, "'balanced': false"));
 }
+
+KEPT_TEST(a_stop_while_rows_are_counted_is_in_order)
+{
+    begin(w, 1000 * STATE);
+    for (unsigned n = 0; n < 600; n++)
+        add(w, "cart", n);
+    jobs_world_restart(w);
+    assert_true(w->jobs->actors->counts.first.under_way);
+    jobs_stop(w->jobs);
+    assert_false(w->jobs->actors->counts.first.under_way);
+    assert_true(w->store->clean);
+}
