@@ -203,7 +203,7 @@ static bool run(struct topology *t, const struct born *b, const struct config *c
         say_memory(b, error, size);
         return false;
     }
-    if (!hello_say(SPAWN_HELLO, b->name, registry))
+    if (!hello_say(SPAWN_HELLO, registry))
         server_lost("");
     has_said = true;
     close(SPAWN_HELLO);

@@ -17,6 +17,7 @@ void write_connections(struct metrics_text *t, const struct rpc_shared *s);
 void write_accounts(struct metrics_text *t, const struct rpc_shared *s);
 void write_tasks(struct metrics_text *t, const struct rpc_shared *s);
 void write_executors(struct metrics_text *t, const struct rpc_shared *s);
+void write_modules(struct metrics_text *t, const struct rpc_shared *s);
 void write_jobs(struct metrics_text *t, const struct rpc_shared *s);
 void write_tenants(struct metrics_text *t, const struct rpc_shared *s);
 bool write_actors(struct metrics_text *t, const struct rpc_shared *s);

@@ -41,6 +41,7 @@ bool metrics_write(struct metrics *m, struct metrics_text *out)
     write_tasks(out, m->shared);
     bool good = write_methods(out, m->shared, m->board);
     write_executors(out, m->shared);
+    write_modules(out, m->shared);
     write_jobs(out, m->shared);
     write_tenants(out, m->shared);
     good = write_actors(out, m->shared) && good;

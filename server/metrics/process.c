@@ -1,4 +1,4 @@
-/* The process, its logs, and what the families of one sample are made with. */
+/* The process, those of its modules, its logs, and what the families of a sample are made with. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -172,4 +172,42 @@ void write_spans(struct metrics_text *t, const struct rpc_shared *s)
               "Spans that found no room, or no collector in time.");
     write_one(t, "ergon_spans_waiting", METRICS_GAUGE, NULL, f.waiting,
               "Spans that wait for the collector.");
+}
+
+/* --- Modules in processes of their own; a server without any has no such family --- */
+
+static bool next_module(const struct rpc_processes *p, uint32_t place,
+                        struct rpc_module_figures *out)
+{
+    return p->figures && p->figures(p->arg, place, out);
+}
+
+static const char *label(char buf[LABELS_MAX], const struct rpc_module_figures *f)
+{
+    buf[0] = '\0';
+    return metrics_label(buf, LABELS_MAX, "module", f->module);
+}
+
+void write_modules(struct metrics_text *t, const struct rpc_shared *s)
+{
+    static const struct metrics_family
+        running = {"ergon_module_processes", METRICS_GAUGE, NULL, "Processes of modules that run."},
+        ended = {"ergon_module_process_ends", METRICS_COUNTER, NULL,
+                 "Processes of modules that had run and ended."},
+        failed = {"ergon_module_process_failures", METRICS_COUNTER, NULL,
+                  "Processes of modules that ended, or were ended, before they ran."};
+    struct rpc_module_figures f;
+    char labels[LABELS_MAX];
+
+    if (!next_module(&s->processes, 0, &f))
+        return;
+    metrics_begin(t, &running);
+    for (uint32_t i = 0; next_module(&s->processes, i, &f); i++)
+        metrics_count(t, &running, label(labels, &f), f.running);
+    metrics_begin(t, &ended);
+    for (uint32_t i = 0; next_module(&s->processes, i, &f); i++)
+        metrics_count(t, &ended, label(labels, &f), f.ended);
+    metrics_begin(t, &failed);
+    for (uint32_t i = 0; next_module(&s->processes, i, &f); i++)
+        metrics_count(t, &failed, label(labels, &f), f.failed);
 }

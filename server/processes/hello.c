@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "ok", a line, the module's name, and a line for each method; or "no", a line, and the reason. */
-static const char runs[] = "ok\n", refuses[] = "no\n";
+/* "ok", and of each method its name, summary and parameters, all with terminators; or "no", with
+ * one, and the reason. */
+static const char runs[] = "ok", refuses[] = "no";
 
 static bool write_all(int fd, const char *at, size_t len)
 {
@@ -21,19 +22,21 @@ static bool write_all(int fd, const char *at, size_t len)
     return true;
 }
 
+/* With its terminator; NULL is an empty one. */
 static bool write_text(int fd, const char *text)
 {
-    return write_all(fd, text, strlen(text));
+    return text ? write_all(fd, text, strlen(text) + 1) : write_all(fd, "", 1);
 }
 
-bool hello_say(int fd, const char *module, const struct registry *registry)
+bool hello_say(int fd, const struct registry *registry)
 {
-    bool good = write_text(fd, runs) && write_text(fd, module) && write_text(fd, "\n");
+    bool good = write_text(fd, runs);
 
     for (uint32_t i = 0; good && i < registry_count(registry); i++) {
         const struct method *m = registry_at(registry, i);
         if (m && method_attempts_here(m))
-            good = write_text(fd, method_name(m)) && write_text(fd, "\n");
+            good = write_text(fd, method_name(m)) && write_text(fd, m->handler->summary) &&
+                   write_text(fd, m->handler->params);
     }
     return good;
 }
@@ -72,20 +75,30 @@ void hello_free(struct hello *h)
 
 static bool begins(const struct hello *h, const char *with)
 {
-    return h->len >= strlen(with) && memcmp(h->text, with, strlen(with)) == 0;
+    return h->len > strlen(with) && strcmp(h->text, with) == 0;
 }
 
 const char *hello_refusal(const struct hello *h)
 {
     if (begins(h, refuses))
-        return h->text + strlen(refuses);
+        return h->text + sizeof refuses;
     return begins(h, runs) ? NULL : "it ended before it said what it brings (see the log)";
 }
 
-struct span hello_next(const struct hello *h, size_t *at)
+/* What is cut off has an empty rest: behind all of it is a terminator. */
+static const char *take_text(const struct hello *h, size_t *at)
 {
-    size_t from = *at > 0 ? *at : strlen(runs), len = strcspn(h->text + from, "\n");
+    const char *text = h->text + *at;
 
-    *at = from + len + (h->text[from + len] == '\n');
-    return span_of(h->text + from, len);
+    *at += *at < h->len ? strlen(text) + 1 : 0;
+    return text;
+}
+
+bool hello_next(const struct hello *h, size_t *at, struct hello_method *out)
+{
+    *at = *at > 0 ? *at : sizeof runs;
+    out->name = take_text(h, at);
+    out->summary = take_text(h, at);
+    out->params = take_text(h, at);
+    return *out->name != '\0';
 }

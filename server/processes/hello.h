@@ -7,7 +7,7 @@
 
 #include "server/tasks/registry.h"
 
-enum { HELLO_MAX = 128 << 10 /* bytes */ };
+enum { HELLO_MAX = 512 << 10 /* bytes */ };
 
 struct hello {
     char *text; /* malloc'ed; with a terminator */
@@ -17,7 +17,7 @@ struct hello {
 
 /* The process: its methods are those of the registry that it offers (method_attempts_here()).  It
  * blocks while the pipe is full.  False: the server does not read. */
-bool hello_say(int fd, const char *module, const struct registry *registry);
+bool hello_say(int fd, const struct registry *registry);
 bool hello_refuse(int fd, const char *why);
 
 /* The server: reads what is there, without waiting where the pipe does not.  False: there is more
@@ -27,8 +27,11 @@ void hello_free(struct hello *h);
 
 /* Of a whole one: why the process cannot run, for people; NULL: it runs. */
 const char *hello_refusal(const struct hello *h);
-/* Likewise, of one that runs: the name of its module, then its methods, one after the other (`at`
- * begins as 0); empty: there are no more. */
-struct span hello_next(const struct hello *h, size_t *at);
+/* Likewise, of one that runs: its methods, one after the other (`at` begins as 0).  Texts are those
+ * of the module; empty: there is none.  False: there are no more. */
+struct hello_method {
+    const char *name, *summary, *params;
+};
+bool hello_next(const struct hello *h, size_t *at, struct hello_method *out);
 
 #endif

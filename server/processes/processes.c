@@ -26,9 +26,17 @@ enum { NAME_SIZE = 48, TEXT_SIZE = 300, MODULES_MAX = 64 };
 #define APART       AO_MS(100) /* from the begin of one that ran to that of the next */
 #define PAUSE_MOST  AO_S(10)
 
+struct description {
+    struct description *next;
+    struct ergon_handler handler;
+    char texts[];
+};
+
 struct module {
     struct module_spec spec;
-    char name[NAME_SIZE]; /* of its file */
+    char name[NAME_SIZE];             /* of its file */
+    struct description *descriptions; /* of its methods */
+    uint64_t ended, failed;           /* processes; with the lock, as what is of each */
 };
 
 static const struct spawned nothing = {.pidfd = -1, .socket = -1, .hello = -1};
@@ -36,7 +44,7 @@ static const struct spawned nothing = {.pidfd = -1, .socket = -1, .hello = -1};
 enum process_state { PROCESS_WAITING, PROCESS_STARTING, PROCESS_RUNNING };
 
 struct process {
-    const struct module *module;
+    struct module *module;
     struct spawned spawned; /* but WAITING; the board's reference is in it */
     struct hello hello;     /* STARTING */
     uint32_t number;        /* of this one, among all that were ever started */
@@ -130,6 +138,7 @@ static bool reap(struct processes *p, struct process *one, char *why, size_t siz
     if (one->spawned.socket >= 0)
         close(one->spawned.socket);
     pthread_mutex_lock(&p->lock);
+    *(one->state == PROCESS_RUNNING ? &one->module->ended : &one->module->failed) += 1;
     one->state = PROCESS_WAITING;
     close(one->spawned.pidfd);
     call_board_unref(one->spawned.board);
@@ -295,9 +304,24 @@ static void end_it(void *arg, uint32_t number)
     pthread_mutex_unlock(&p->lock);
 }
 
+static bool figures(void *arg, uint32_t place, struct rpc_module_figures *out)
+{
+    struct processes *p = arg;
+
+    if (place >= p->module_count)
+        return false;
+    const struct module *m = &p->modules[place];
+    pthread_mutex_lock(&p->lock);
+    *out = (struct rpc_module_figures){.module = m->name, .ended = m->ended, .failed = m->failed};
+    for (uint32_t i = 0; i < p->count; i++)
+        out->running += p->at[i].module == m && p->at[i].state == PROCESS_RUNNING;
+    pthread_mutex_unlock(&p->lock);
+    return true;
+}
+
 struct rpc_processes processes_port(struct processes *p)
 {
-    return (struct rpc_processes){.arg = p, .hold = hold, .end = end_it};
+    return (struct rpc_processes){.arg = p, .hold = hold, .end = end_it, .figures = figures};
 }
 
 /* --- Set-up --- */
@@ -375,13 +399,34 @@ static bool await_hello(struct process *one, char *error, size_t size)
     return false;
 }
 
-static bool take_method(struct registry *registry, struct span name, const char *module,
-                        char *error, size_t size)
+/* What is shown of a method: nobody runs this handler.  False without memory. */
+static bool describe(struct module *module, struct method *m, const struct hello_method *said)
+{
+    size_t summary = strlen(said->summary) + 1, params = strlen(said->params) + 1;
+    struct description *d = malloc(sizeof *d + summary + params);
+
+    if (!d)
+        return false;
+    d->handler = *m->handler;
+    d->handler.summary = memcpy(d->texts, said->summary, summary);
+    d->handler.params = memcpy(d->texts + summary, said->params, params);
+    d->next = module->descriptions;
+    module->descriptions = d;
+    m->handler = &d->handler;
+    return true;
+}
+
+static bool take_method(struct registry *registry, struct module *of,
+                        const struct hello_method *said, char *error, size_t size)
 {
     struct method *m;
+    const char *module = of->name;
+    struct span name = span_text(said->name);
     bool is_there = registry_find(registry, name) != NULL;
     enum ergon_error wrong = is_there ? ERGON_OK : registry_intern(registry, name, &m);
 
+    if (!is_there && wrong == ERGON_OK && !describe(of, m, said))
+        wrong = ERGON_E_MEMORY;
     if (!is_there && wrong == ERGON_OK) {
         m->of_processes = true;
         m->module = module;
@@ -404,9 +449,8 @@ static bool begin_module(struct processes *p, struct process *one, struct regist
 
     if (!start(p, one, error, size) || !await_hello(one, error, size))
         return false;
-    hello_next(&one->hello, &at); /* its name for itself */
-    for (struct span name; (name = hello_next(&one->hello, &at)).len > 0;)
-        if (!take_method(registry, name, one->module->name, error, size))
+    for (struct hello_method said; hello_next(&one->hello, &at, &said);)
+        if (!take_method(registry, one->module, &said, error, size))
             return false;
     return true;
 }
@@ -486,6 +530,16 @@ void processes_stop(struct processes *p)
         }
 }
 
+static void forget_descriptions(struct module *m)
+{
+    struct description *d;
+
+    while ((d = m->descriptions)) {
+        m->descriptions = d->next;
+        free(d);
+    }
+}
+
 void processes_free(struct processes *p)
 {
     if (!p)
@@ -493,6 +547,8 @@ void processes_free(struct processes *p)
     processes_stop(p);
     if (p->wake >= 0)
         close(p->wake);
+    for (uint32_t i = 0; i < p->module_count; i++)
+        forget_descriptions(&p->modules[i]);
     pthread_mutex_destroy(&p->lock);
     free(p->modules);
     free(p);

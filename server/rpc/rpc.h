@@ -48,11 +48,19 @@ struct rpc_process {
     struct call_params *params; /* the caller's; NULL: given before */
     ao_time stuck;              /* ns that a task may be unwanted; 0: any */
 };
+struct rpc_module_figures {
+    const char *module;
+    uint32_t running; /* processes */
+    uint64_t ended;   /* that had run */
+    uint64_t failed;  /* that did not come to run */
+};
 struct rpc_processes {
     void *arg;
     /* False: it has ended. */
     bool (*hold)(void *arg, uint32_t process, struct rpc_process *out);
     void (*end)(void *arg, uint32_t process); /* kills it; its connection ends thereby */
+    /* Of the module of this place, from 0; false: there are no more. */
+    bool (*figures)(void *arg, uint32_t place, struct rpc_module_figures *out);
 };
 
 /* What the server's own methods tell about the server.  Filled by the builder before the threads

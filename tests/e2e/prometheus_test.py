@@ -12,7 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import LIMIT, SOURCE, Server, eventually, scratch, self_signed
+from harness import BUILD, LIMIT, SOURCE, Server, eventually, scratch, self_signed
 
 FOLDER = os.path.join(SOURCE, "dist", "prometheus")
 RULES = os.path.join(FOLDER, "ergon.rules.yml")
@@ -61,12 +61,12 @@ class RulesTest(unittest.TestCase):
 
 
 class Loaded:
-    """A server with a store, calls, submitted tasks, a paused queue and a failure, at which somebody goes on calling."""
+    """A server with a store, calls, submitted tasks, a paused queue, a module in a process and a failure, at which somebody goes on calling."""
 
     def __init__(self, folder):
         cert, key = self_signed(folder)
         self.server = Server("--loops", "2", "--store", os.path.join(folder, "tasks.db"), "--admin", "http://127.0.0.1:0",
-                             "--tls-cert", cert, "--tls-key", key, listen=("ergon://127.0.0.1:0", "ergons://127.0.0.1:0"))
+                             "--module", os.path.join(BUILD, "tests", "e2e", "harm.so") + ",process", "--tls-cert", cert, "--tls-key", key, listen=("ergon://127.0.0.1:0", "ergons://127.0.0.1:0"))
         self.url, self.stop, self.thread = None, threading.Event(), None
 
     def __enter__(self):

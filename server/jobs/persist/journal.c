@@ -31,8 +31,8 @@ void journal_try_later(struct jobs *jobs)
 static bool is_lost_read(const struct store_op *op)
 {
     bool reads = op->kind == STORE_ROW_GET || op->kind == STORE_ROW_PAGE;
-    return reads && (op->error == STORE_AWAY || op->error == STORE_MEMORY ||
-                     op->error == STORE_CLOSED);
+    return reads &&
+           (op->error == STORE_AWAY || op->error == STORE_MEMORY || op->error == STORE_CLOSED);
 }
 
 void journal_notice(struct jobs *jobs, struct store_op *write)

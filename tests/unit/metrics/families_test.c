@@ -278,3 +278,24 @@ METRICS_TEST(a_method_that_becomes_busy_gets_a_series_and_no_counter_goes_down)
     scrape();
     assert_true(value("ergon_method_refused_total{method=\"_other\"}") == 76301);
 }
+
+static bool figures_of_modules(void *arg, uint32_t place, struct rpc_module_figures *out)
+{
+    const struct rpc_module_figures *all = arg;
+
+    *out = all[place];
+    return out->module != NULL;
+}
+
+METRICS_TEST(processes_of_modules_are_counted)
+{
+    struct rpc_module_figures all[] = {{"thumbs", 2, 7, 1}, {"other", 0, 0, 5}, {NULL, 0, 0, 0}};
+
+    scrape();
+    assert_null(strstr(page.at, "ergon_module_process"));
+    stage.shared.processes = (struct rpc_processes){.arg = all, .figures = figures_of_modules};
+    scrape();
+    assert_true(value("ergon_module_processes{module=\"thumbs\"}") == 2);
+    assert_true(value("ergon_module_process_ends_total{module=\"thumbs\"}") == 7);
+    assert_true(value("ergon_module_process_failures_total{module=\"other\"}") == 5);
+}
