@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import BUILD, ERGON, SOURCE, Server, scratch
+from harness import BUILD, ERGON, LIMIT, SOURCE, Server, scratch
 
 sys.path[:0] = [os.path.join(SOURCE, "tests", folder) for folder in ("support", "interop")]
 import ending  # noqa: E402  (its folder comes first)
@@ -210,7 +210,7 @@ roles:
 
     def run_example(self, *command, **env):
         done = subprocess.run([*command, self.cluster.url("shop", "shop"), "a book", "alice@example.org"], capture_output=True, text=True,
-                              timeout=60, env={**os.environ, **env}, check=False)
+                              timeout=10 * LIMIT, env={**os.environ, **env}, check=False)  # go compiles its library
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.await_taken()
         task, = self.tasks(key=done.stdout.strip())
