@@ -402,6 +402,34 @@ JOBS_TEST(what_an_attempt_reads_outlives_its_timeout, .room = 4)
     expect_params(late, "[42]");
     world_finish(late, "\xc0");
     jobs_world_settle(w);
+    assert_null(world_job(w, id)->more->filled);
+}
+
+JOBS_TEST(what_an_attempt_reads_outlives_the_next_attempt, .room = 4)
+{
+    uint64_t first = stage_submit(w);
+    struct params p;
+    struct job_spec spec = naming(&p, "[{'$result': '$1'}]", &first, 1);
+    spec.timeout = AO_S(1);
+    spec.retries = 1;
+    w->stubborn = true;
+    uint64_t id = jobs_world_submit(w, &spec);
+    world_finish(world_run_of(w, first), "\x2a");
+    jobs_world_settle(w);
+    struct world_run *late = world_run_of(w, id);
+    jobs_world_pass(w, AO_MS(1500));
+    for (int i = 0; i < 100 && world_run_of(w, id) == late; i++)
+        jobs_world_pass(w, AO_MS(100));
+    struct world_run *next = world_run_of(w, id);
+    assert_ptr_not_equal(next, late);
+    world_finish(next, "\x01");
+    jobs_world_settle(w);
+    assert_int_equal(world_state(w, id), JOB_DONE);
+    assert_non_null(world_job(w, id)->more->filled); /* what was freed may look the same */
+    expect_params(late, "[42]");
+    world_finish(late, "\xc0");
+    jobs_world_settle(w);
+    assert_null(world_job(w, id)->more->filled);
 }
 
 /* Whichever allocation fails, it begins with the result, or was refused. */
