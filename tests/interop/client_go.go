@@ -905,7 +905,8 @@ func silent() {
 	good(task.Cancel(ctx))
 }
 
-var waits = make(chan struct{})
+// What says that a handler waits, and what it waits for.
+var begun, waits = make(chan struct{}, 1), make(chan struct{})
 
 // cart is a type of actors whose states had another form before.
 var cart = ergon.ActorType{
@@ -949,20 +950,18 @@ var cart = ergon.ActorType{
 			other, done := params[0].(string), make(chan error)
 			go func() {
 				_, err := a.CallWith(ergon.With{"priority": 7}, other, "wait")
-				for ergon.Code(err) == "BUSY" {
-					_, err = a.Call(other, "wait")
-				}
 				done <- err
 			}()
-			var err error
-			for err == nil {
-				_, err = a.Call(other, "total")
-			}
+			<-begun
+			_, err := a.Call(other, "total")
 			close(waits)
-			<-done
+			if failed := <-done; failed != nil {
+				return nil, failed
+			}
 			return nil, err
 		},
 		"wait": func(a *ergon.Actor, params []any) (any, error) {
+			begun <- struct{}{}
 			<-waits
 			return nil, nil
 		},
