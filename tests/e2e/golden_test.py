@@ -84,7 +84,7 @@ class OfAServer(Golden, unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.store = os.path.join(folder.name, "tasks.db")
-        self.server = Server("--store", self.store, "--admin", "http://127.0.0.1:0")
+        self.server = Server("--loops", "2", "--store", self.store, "--admin", "http://127.0.0.1:0")
         self.addCleanup(self.server.discard)
         self.admin = self.server.process.stdout.readline().strip()
         self.client = self.server.connect()
