@@ -312,7 +312,7 @@ static const struct command BATCH_WAIT = {
 /* ---- list ---- */
 
 struct list_options {
-    const char *state, *tenant, *cursor;
+    const char *state, *tenant, *parent, *cursor;
     uint64_t limit;
 };
 
@@ -320,6 +320,8 @@ static const struct option_spec LIST_OPTIONS[] = {
     {0, "state", "STATE", "open, closed, cancelling, ending or ended", OPTION_TEXT,
      offsetof(struct list_options, state)},
     {0, "tenant", "NAME", "of this tenant", OPTION_TEXT, offsetof(struct list_options, tenant)},
+    {0, "parent", "ID", "members of this batch", OPTION_TEXT,
+     offsetof(struct list_options, parent)},
     {'n', "limit", "N", "at most so many; 100", OPTION_NUMBER,
      offsetof(struct list_options, limit)},
     {0, "cursor", "CURSOR", "what the page before said last", OPTION_TEXT,
@@ -357,8 +359,8 @@ static enum status list(struct session *s, const void *options, int argc, char *
     const struct list_options *o = options;
     (void)argc;
     (void)argv;
-    return ask_and_show(s, ergon_request_batches(o->state, o->tenant, o->cursor, o->limit),
-                        show_list);
+    return ask_and_show(
+        s, ergon_request_batches(o->state, o->tenant, o->parent, o->cursor, o->limit), show_list);
 }
 
 static const struct command BATCH_LIST = {

@@ -88,7 +88,7 @@ struct ergon_request *ergon_request_batch_get(const char *id, uint64_t wait_ms)
 }
 
 struct ergon_request *ergon_request_batches(const char *state, const char *tenant,
-                                            const char *cursor, uint64_t limit)
+                                            const char *parent, const char *cursor, uint64_t limit)
 {
     struct ergon_request *r = request_new("batch.list", 1);
     struct pairs m;
@@ -97,6 +97,7 @@ struct ergon_request *ergon_request_batches(const char *state, const char *tenan
     pairs_init(&m);
     pairs_text(&m, "state", state);
     pairs_text(&m, "tenant", tenant);
+    pairs_text(&m, "parent", parent);
     pairs_text(&m, "cursor", cursor);
     pairs_number(&m, "limit", limit);
     pairs_pack(&m, r);

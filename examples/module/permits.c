@@ -79,11 +79,21 @@ static void end_work(struct ergon_task *task, void *state)
     ao_sem_remote_release(shared(task));
 }
 
+/* In pieces, so that it ends soon after nobody wants the result any more. */
+static void sleep_wanted(struct ergon_task *task, uint64_t ns)
+{
+    while (ns > 0 && !ergon_cancelled(task)) {
+        uint64_t piece = ns < AO_MS(10) ? ns : AO_MS(10);
+
+        nanosleep(&(struct timespec){.tv_nsec = (long)piece}, NULL);
+        ns -= piece;
+    }
+}
+
 /* It takes all permits at once.  Those who came before it go first, and nobody who comes after it,
  * even if one permit is free meanwhile. */
 static void work_alone(struct ergon_task *task)
 {
-    struct timespec t;
     uint64_t ns;
 
     if (!ergon_params(task, "t", &ns))
@@ -98,8 +108,7 @@ static void work_alone(struct ergon_task *task)
         return;
     }
     ergon_result(task, "i", atomic_fetch_add(&at_work, 1) + 1);
-    t = (struct timespec){.tv_sec = (time_t)(ns / AO_S(1)), .tv_nsec = (long)(ns % AO_S(1))};
-    nanosleep(&t, NULL);
+    sleep_wanted(task, ns);
     atomic_fetch_sub(&at_work, 1);
     ao_sem_remote_release_n(shared(task), PERMITS);
 }

@@ -42,10 +42,12 @@ ERGON_API struct ergon_request *ergon_request_batch_cancel(const char *id);
  * over. */
 ERGON_API struct ergon_request *ergon_request_batch_get(const char *id, uint64_t wait_ms);
 
-/* batch.list: a page, newest first.  `state`, `tenant`: NULL: any; `cursor`: `next` of the page
- * before, or NULL; `limit` 0: the server's default. */
+/* batch.list: a page, newest first.  `state`, `tenant`, `parent` (the id of a batch of which they
+ * are members): NULL: any; `cursor`: `next` of the page before, or NULL; `limit` 0: the server's
+ * default. */
 ERGON_API struct ergon_request *ergon_request_batches(const char *state, const char *tenant,
-                                                      const char *cursor, uint64_t limit);
+                                                      const char *parent, const char *cursor,
+                                                      uint64_t limit);
 
 #ifdef __cplusplus
 }

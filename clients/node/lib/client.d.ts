@@ -390,7 +390,7 @@ export class Client extends EventEmitter {
     /** When it has ended, across broken connections and restarts of the server. */
     batchWait(id: string, options?: CallOptions): Promise<BatchInfo>;
     batchCancel(id: string, options?: CallOptions): Promise<BatchInfo>;
-    batches(filter?: CallOptions & { state?: string; tenant?: string }): AsyncIterable<BatchInfo>;
+    batches(filter?: CallOptions & { state?: string; tenant?: string; parent?: string }): AsyncIterable<BatchInfo>;
     sems(options?: CallOptions): Promise<SemInfo[]>;
     /** A semaphore that stays, or other permits for it. */
     semCreate(name: string, permits: number, options?: CallOptions & { durable?: string }): Promise<{ permits: number }>;

@@ -196,9 +196,9 @@ class Methods:
         """Cancels it and its open members, without a wait for them."""
         return await self._map("batch.cancel", id)
 
-    def batch_list(self, *, state: str | None = None, tenant: str | None = None) -> Events:
+    def batch_list(self, *, state: str | None = None, tenant: str | None = None, parent: str | None = None) -> Events:
         """All batches, newest first."""
-        return self._pages("batch.list", "batches", wire({}, state=state, tenant=tenant))
+        return self._pages("batch.list", "batches", wire({}, state=state, tenant=tenant, parent=parent))
 
     async def sem_list(self) -> list[Found]:
         """All semaphores."""

@@ -175,8 +175,8 @@ TEST(batches_are_made_and_shown)
     expect(ergon_request_batch_close("b"), "batch.close", "[\"b\"]");
     expect(ergon_request_batch_cancel("b"), "batch.cancel", "[\"b\"]");
     expect(ergon_request_batch_get("b", 5), "batch.get", "[\"b\",{\"wait\":5}]");
-    expect(ergon_request_batches("open", NULL, "c", 3), "batch.list",
-           "[{\"state\":\"open\",\"cursor\":\"c\",\"limit\":3}]");
+    expect(ergon_request_batches("open", NULL, "b", "c", 3), "batch.list",
+           "[{\"state\":\"open\",\"parent\":\"b\",\"cursor\":\"c\",\"limit\":3}]");
     o.size = 0;
     assert_int_equal(ergon_blocking_ask(NULL, ergon_request_batch_create(&o), 0, &answer),
                      ERGON_END_INVALID);
