@@ -6,7 +6,7 @@ from harness import NOT_FOUND, RemoteError, Server, ServerTest, eventually, run_
 
 
 class Fair(ServerTest):
-    flags = ("--loops", "2")
+    FLAGS = ("--loops", "2")
 
     def turning(self):
         return sum(e["turning"] for e in self.client.call("server.topology")["executors"])
