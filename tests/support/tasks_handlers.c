@@ -154,6 +154,14 @@ static void ask_run(struct ergon_task *task)
     report(task, &out);
 }
 
+static void submit_run(struct ergon_task *task)
+{
+    static const uint8_t params[] = {0x90}, options[] = {0x80};
+
+    host->submit(task, "echo", (struct ergon_bytes){.at = params, .len = sizeof params},
+                 (struct ergon_bytes){.at = options, .len = sizeof options});
+}
+
 #define STEPPED(n, ...)                                                                            \
     {                                                                                              \
         .size = sizeof(struct ergon_handler), .kind = ERGON_STEPPED, .name = #n, .step = n##_step, \
@@ -181,6 +189,7 @@ static const struct ergon_handler handlers[] = {
      .flags = ERGON_MANAGED},
     BLOCKING(block),
     BLOCKING(ask),
+    BLOCKING(submit),
 };
 
 void test_handlers_add(struct registry *r, bool blocking)

@@ -155,6 +155,29 @@ WORKER_TEST(what_the_owner_asks_runs_here_and_its_answer_goes_up)
     expect_sent(&owner, "8194: [1]\n");
 }
 
+#define SUBMITS   "[0, 8192, 'submit', [{'task': 't0000000000007'}]]"
+#define SUBMITTED "tells: 'worker.submit' [8192, {'task': [['echo', [], {}]]}]\n8192: nil\n"
+
+WORKER_TEST(what_an_attempt_submits_goes_before_its_answer)
+{
+    owns(CLUSTER_FRONT, "a");
+    send_message(&owner, "[1, 1, nil, {'composes': true}]");
+    run_a_while(2);
+    send_message(&owner, "[1, 2, nil, {'worker': 'w1'}]");
+    stage_said_to(&owner);
+    send_message(&owner, SUBMITS);
+    expect_sent(&owner, SUBMITTED);
+}
+
+WORKER_TEST(an_attempt_that_submits_fails_where_the_owner_would_not_know_what_that_is)
+{
+    offer();
+    send_message(&owner, SUBMITS);
+    expect_sent(&owner, "8192 failed: 'STORE: the node that owns the tasks is of an older version, "
+                        "which knows neither results as parameters nor what attempts submit: "
+                        "upgrade it, or drain it (ergon cluster drain)'\n");
+}
+
 WORKER_TEST(what_was_offered_first_runs_while_the_rest_is_offered)
 {
     owns(CLUSTER_FRONT, "a");
