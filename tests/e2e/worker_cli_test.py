@@ -315,7 +315,7 @@ class Ends(WorkerTest):
         return peer, call, family
 
     def test_a_cancel(self):
-        peer, call, _ = self.family(script="trap 'echo asked >&2; exit 3' TERM; echo started >&2; while :; do sleep 0.1; done")
+        peer, call, _ = self.family(script="trap 'echo asked >&2; exit 3' TERM; echo started >&2; sleep 1000 & wait")
         peer.cancel(call + 1)
         peer.cancel(call, "deadline")
         self.assertEqual(peer.progress()[3], "asked")
