@@ -24,9 +24,18 @@ void fresh_fini(struct fresh *f)
     free(f->changes);
 }
 
-static uint64_t hash_of(const struct fresh *f, const struct store_actor *row)
+/* Hosts choose types, and anybody chooses keys: so only keys need a siphash. */
+static uint64_t mixed(struct span type)
 {
-    uint64_t seed[2] = {f->seed[0] ^ siphash(f->seed, row->type), f->seed[1]};
+    uint64_t mix = 0xcbf29ce484222325; /* FNV-1a */
+    for (size_t i = 0; i < type.len; i++)
+        mix = (mix ^ type.at[i]) * 0x100000001b3;
+    return mix;
+}
+
+uint64_t fresh_hash(const struct fresh *f, const struct store_actor *row)
+{
+    uint64_t seed[2] = {f->seed[0] ^ mixed(row->type), f->seed[1]};
     if (row->tenant.len > 0)
         seed[1] ^= siphash(f->seed, row->tenant);
     return siphash(seed, row->key);
@@ -55,9 +64,9 @@ static struct fresh_actor *find(const struct fresh *f, const struct store_actor 
     return NULL;
 }
 
-struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row)
+struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row, uint64_t hash)
 {
-    struct fresh_actor *a = find(f, row, hash_of(f, row));
+    struct fresh_actor *a = find(f, row, hash);
     return a && a->seq > 0 ? a : NULL;
 }
 
@@ -102,10 +111,9 @@ static void change(struct fresh *f, struct fresh_actor *a, uint64_t seq, bool is
     a->seq = seq;
 }
 
-struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t seq,
-                               bool *is_first)
+struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t hash,
+                               uint64_t seq, bool *is_first)
 {
-    uint64_t hash = hash_of(f, row);
     struct fresh_actor *a = find(f, row, hash);
     bool is_new = !a;
     assert(seq > 0);

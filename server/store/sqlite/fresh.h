@@ -32,12 +32,14 @@ struct fresh {
 void fresh_init(struct fresh *f, const uint64_t seed[2]);
 void fresh_fini(struct fresh *f); /* also of zeros */
 
+/* Of its name: the others want it. */
+uint64_t fresh_hash(const struct fresh *f, const struct store_actor *row);
 /* NULL: it has no turn. */
-struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row);
+struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row, uint64_t hash);
 /* Its last turn is this one.  `is_first`: it had none.  NULL without memory: nothing has changed.
  */
-struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t seq,
-                               bool *is_first);
+struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t hash,
+                               uint64_t seq, bool *is_first);
 /* It has no turn any more; it stays until fresh_keep().  False without memory. */
 bool fresh_forget(struct fresh *f, struct fresh_actor *actor);
 

@@ -163,10 +163,11 @@ static void turn_of(sqlite3_context *to, int argc, sqlite3_value **argv)
     sqlite3_result_int64(to, (sqlite3_int64)actor->seq);
 }
 
-static int note(struct states *t, const struct store_actor *row, struct waiting_turn *turn)
+static int note(struct states *t, const struct store_actor *row, uint64_t hash,
+                struct waiting_turn *turn)
 {
     bool is_first;
-    struct fresh_actor *actor = fresh_note(&t->fresh, row, turn->seq, &is_first);
+    struct fresh_actor *actor = fresh_note(&t->fresh, row, hash, turn->seq, &is_first);
     turn->actor = actor;
     if (!actor)
         return SQLITE_NOMEM;
@@ -194,7 +195,8 @@ static int note_all(struct states *t)
         const struct store_actor row = {
             .type = text_of(st, 0), .key = text_of(st, 1), .tenant = text_of(st, 2)};
         struct waiting_turn turn = {.seq = (uint64_t)sqlite3_column_int64(st, 3)};
-        rc = turn.seq > 0 ? note(t, &row, &turn) : SQLITE_OK; /* sqlite_load() refuses the file */
+        bool is_good = turn.seq > 0; /* else sqlite_load() refuses the file */
+        rc = is_good ? note(t, &row, fresh_hash(&t->fresh, &row), &turn) : SQLITE_OK;
     }
     int end = sqlite3_reset(st);
     fresh_keep(&t->fresh);
@@ -249,40 +251,41 @@ static bool make_room(struct states *t)
     return true;
 }
 
-static int add(struct states *t, const struct store_op *op, bool at_once)
+static int add(struct states *t, const struct store_op *op, uint64_t hash, bool at_once)
 {
     const struct store_actor *row = (const struct store_actor *)op->row;
     struct waiting_turn *turn = &t->waiting[t->count];
     *turn = (struct waiting_turn){.op = op, .seq = t->next++};
     t->added++;
     if (!at_once) {
-        int rc = note(t, row, turn);
+        int rc = note(t, row, hash, turn);
         t->count++;
         return rc;
     }
     assert(t->count == 0);
     t->count = 1;
     int rc = states_write(t);
-    return rc == SQLITE_OK ? note(t, row, turn) : rc;
+    return rc == SQLITE_OK ? note(t, row, hash, turn) : rc;
 }
 
 /* The one of the same actor that waits. */
-static struct waiting_turn *waits(const struct states *t, const struct store_op *op)
+static struct waiting_turn *waits(const struct states *t, const struct store_op *op, uint64_t hash)
 {
     const struct fresh_actor *a =
-        t->count > 0 ? fresh_find(&t->fresh, (const struct store_actor *)op->row) : NULL;
+        t->count > 0 ? fresh_find(&t->fresh, (const struct store_actor *)op->row, hash) : NULL;
     bool is = a && a->slot < t->count && t->waiting[a->slot].actor == a;
     return is ? &t->waiting[a->slot] : NULL;
 }
 
 int states_put(struct states *t, const struct store_op *op, bool at_once)
 {
-    struct waiting_turn *before = waits(t, op);
+    uint64_t hash = fresh_hash(&t->fresh, (const struct store_actor *)op->row);
+    struct waiting_turn *before = waits(t, op, hash);
     if (before) {
         before->op = op;
         return SQLITE_OK;
     }
-    return make_room(t) ? add(t, op, at_once) : SQLITE_NOMEM;
+    return make_room(t) ? add(t, op, hash, at_once) : SQLITE_NOMEM;
 }
 
 uint32_t states_savepoint(const struct states *t)
@@ -366,7 +369,8 @@ static int get_folded(struct states *t, struct store_op *op)
 
 static int get_one(struct states *t, struct store_op *op)
 {
-    const struct fresh_actor *actor = fresh_find(&t->fresh, (const struct store_actor *)op->row);
+    const struct store_actor *row = (const struct store_actor *)op->row;
+    const struct fresh_actor *actor = fresh_find(&t->fresh, row, fresh_hash(&t->fresh, row));
     op->found = false;
     int rc = actor ? get_turn(t, op, actor->seq) : get_folded(t, op);
     sqlite3_reset(t->all[actor ? GET_TURN : GET_FOLDED]);
