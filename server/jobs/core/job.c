@@ -125,10 +125,11 @@ struct job_more *job_more(struct job *job)
     if (job->more)
         return job->more;
     struct job_policy policy = job_policy(job);
-    job->more = calloc(1, sizeof *job->more);
+    job->more = malloc(sizeof *job->more);
     job_spec_init(&plain);
     if (!job->more)
         return NULL;
+    *job->more = (struct job_more){0};
     job_more_set(job->more, &plain);
     job->more->policy = policy; /* of a message that of its type */
     return job->more;

@@ -82,14 +82,14 @@ void tenant_show_open(struct job_table *table, struct tenant *t)
     tenant_board_note(&table->board, &t->shown, t->name, t->open);
 }
 
-void tenant_count_open(struct job_table *table, const struct job *job, bool open)
+void tenant_count_open(struct job_table *table, const struct job *job, bool open, size_t bytes)
 {
-    uint64_t sign = open ? 1 : (uint64_t)-1, bytes = sign * job_bytes(job);
-    assert(open || job->tenant->open > 0);
+    uint64_t sign = open ? 1 : (uint64_t)-1;
+    assert(bytes == job_bytes(job) && (open || job->tenant->open > 0));
     job->tenant->open += (uint32_t)sign;
-    job->tenant->open_bytes += bytes;
+    job->tenant->open_bytes += sign * bytes;
     table->open += sign;
-    table->open_bytes += bytes;
+    table->open_bytes += sign * bytes;
     assert(job->tenant->open <= table->open && job->tenant->open_bytes <= table->open_bytes);
     tenant_show_open(table, job->tenant);
 }

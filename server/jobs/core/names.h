@@ -15,7 +15,7 @@ void table_tenant_unref(struct job_table *table, struct tenant *t); /* one job l
 
 /* The job does not count as ended, or does not any more: so is counted what each tenant holds.  A
  * job counts as ended while retention.h keeps it for its time. */
-void tenant_count_open(struct job_table *table, const struct job *job, bool open);
+void tenant_count_open(struct job_table *table, const struct job *job, bool open, size_t bytes);
 /* The job counts as ended, but cannot be forgotten, since an open one is to read its result; or not
  * any more: so it makes no room for what is new. */
 void tenant_count_read(struct job_table *table, const struct job *job, bool read);

@@ -396,10 +396,11 @@ void table_leave(struct job_table *table, struct job *job)
 {
     if (table_find(table, job->id) != job)
         return;
+    size_t bytes = job_bytes(job);
     if (kept_has(&job->tenant->kept, job)) {
-        kept_remove(&table->kept, &job->tenant->kept, job, job_bytes(job));
+        kept_remove(&table->kept, &job->tenant->kept, job, bytes);
     } else {
-        tenant_count_open(table, job, false);
+        tenant_count_open(table, job, false, bytes);
         job_list_remove(job);
     }
     leave_state(table, job);
@@ -412,7 +413,7 @@ void table_leave(struct job_table *table, struct job *job)
     *(job->all_next ? &job->all_next->all_prev : &table->last) = job->all_prev;
     hash_remove(&table->ids, &job->by_id);
     table->count--;
-    table->bytes -= job_bytes(job);
+    table->bytes -= bytes;
     assert(table->open <= table->count && table->open_bytes <= table->bytes);
     counter_set(&table->shown_tasks, table->count);
     counter_set(&table->shown_bytes, table->bytes);

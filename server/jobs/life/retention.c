@@ -61,17 +61,18 @@ void retention_add(struct scheduler *s, struct job *job)
     struct job_table *table = s->table;
     ao_time keep = keep_of(s, job);
     assert(!job_state_open((enum job_state)job->state) && job->ended > 0);
-    tenant_count_open(table, job, false);
-    kept_add(&table->kept, &job->tenant->kept, kind_of(job), job, job_bytes(job));
-    if (is_read(job))
-        tenant_count_read(table, job, true);
-    uint64_t now = table_wall_of(table, table_now(table)),
-             past = now > job->ended ? now - job->ended : 0;
     /* One that is being read back goes later: its row cannot be removed yet. */
     if (keep == 0 && job->state == JOB_DONE && !table->recovering && !is_referred_to(job)) {
         retention_forget(table, job);
         return;
     }
+    size_t bytes = job_bytes(job);
+    tenant_count_open(table, job, false, bytes);
+    kept_add(&table->kept, &job->tenant->kept, kind_of(job), job, bytes);
+    if (is_read(job))
+        tenant_count_read(table, job, true);
+    uint64_t now = table_wall_of(table, table_now(table)),
+             past = now > job->ended ? now - job->ended : 0;
     job->due = table_time_after(table, keep > past ? keep - past : 0);
     job_effect(table, job, EFFECT_TIMER);
     if (kept_bytes(table->kept.bytes) > s->settings->limits.kept_bytes)
@@ -82,8 +83,9 @@ void retention_remove(struct job_table *table, struct job *job)
 {
     if (is_read(job))
         tenant_count_read(table, job, false);
-    kept_remove(&table->kept, &job->tenant->kept, job, job_bytes(job));
-    tenant_count_open(table, job, true);
+    size_t bytes = job_bytes(job);
+    kept_remove(&table->kept, &job->tenant->kept, job, bytes);
+    tenant_count_open(table, job, true, bytes);
 }
 
 void retention_forget(struct job_table *table, struct job *job)

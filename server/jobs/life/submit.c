@@ -175,9 +175,10 @@ static bool is_expected(const struct jobs *jobs, struct span method)
     return patterns && registry_may_name(method) && patterns_fit(patterns, method);
 }
 
-static const struct method *method_named(struct jobs *jobs, struct span name)
+/* Of this name; `q`: its queue, or NULL. */
+static const struct method *method_named(struct jobs *jobs, const struct job_queue *q,
+                                         struct span name)
 {
-    const struct job_queue *q = table_queue_find(jobs_table(jobs), name);
     return q && q->method ? q->method : registry_find(jobs_options(jobs)->registry, name);
 }
 
@@ -201,17 +202,18 @@ enum ergon_error job_check_actor(struct jobs *jobs, const struct job_spec *spec,
                                  size_t size)
 {
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
-    const struct method *m = method_named(jobs, spec->method);
+    const struct job_queue *q = table_queue_find(jobs_table(jobs), spec->method);
+    const struct method *m = method_named(jobs, q, spec->method);
     return spec->actor.len > 0 ? messages->fits(messages->arg, m, spec, text, size)
                                : check_without_actor(m, text, size);
 }
 
-static enum ergon_error check_method(struct jobs *jobs, struct span method, bool to_actor,
-                                     char *text, size_t size)
+static enum ergon_error check_method(struct jobs *jobs, const struct job_queue *q,
+                                     const struct job_spec *spec, char *text, size_t size)
 {
-    const struct job_queue *q = table_queue_find(jobs_table(jobs), method);
-    const struct method *m = method_named(jobs, method);
-    enum ergon_error wrong = to_actor ? ERGON_OK : check_without_actor(m, text, size);
+    const struct span method = spec->method;
+    const struct method *m = method_named(jobs, q, method);
+    enum ergon_error wrong = spec->actor.len > 0 ? ERGON_OK : check_without_actor(m, text, size);
     if (wrong != ERGON_OK)
         return wrong;
     if (m && !method_of_workers(m) && m->no_executor && !m->elsewhere)
@@ -268,16 +270,22 @@ static enum ergon_error check_upgrade(struct jobs *jobs, const struct job_spec *
                   "ergon cluster upgrade --finish; or say durable: \"none\"");
 }
 
+static enum ergon_error check_refs(struct jobs *jobs, const struct job_spec *spec, char *text,
+                                   size_t size)
+{
+    enum ergon_error wrong = result_refs_check(spec, text, size);
+    return wrong == ERGON_OK ? check_upgrade(jobs, spec, text, size) : wrong;
+}
+
 static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, char *text,
                               size_t size)
 {
+    const struct job_queue *q = table_queue_find(jobs_table(jobs), spec->method);
     enum ergon_error wrong = check_server(jobs, spec, text, size);
     if (wrong == ERGON_OK)
-        wrong = check_method(jobs, spec->method, spec->actor.len > 0, text, size);
-    if (wrong == ERGON_OK)
-        wrong = result_refs_check(spec, text, size);
-    if (wrong == ERGON_OK)
-        wrong = check_upgrade(jobs, spec, text, size);
+        wrong = check_method(jobs, q, spec, text, size);
+    if (wrong == ERGON_OK && result_refs_can_be_in(spec->params))
+        wrong = check_refs(jobs, spec, text, size);
     if (wrong == ERGON_OK)
         wrong = check_limit(jobs, spec, text, size);
     if (wrong == ERGON_OK && spec->batch > 0)
@@ -285,7 +293,6 @@ static enum ergon_error check(struct jobs *jobs, const struct job_spec *spec, ch
                                                      size);
     if (wrong != ERGON_OK)
         return wrong;
-    const struct job_queue *q = table_queue_find(jobs_table(jobs), spec->method);
     if (q && q->draining)
         return refuse(ERGON_E_DRAINING, text, size,
                       "the queue \"%.*s\" is being drained and takes no new tasks; queue.resume "

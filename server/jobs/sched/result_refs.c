@@ -18,12 +18,10 @@ static const char ref_key[] = "$result";
 
 /* --- The walk --- */
 
-/* Most parameters have no dollar at all. */
 static bool may_name(struct span params)
 {
-    const uint8_t *dollar = params.len > 0 ? memchr(params.at, '$', params.len) : NULL;
-    return dollar && memmem(dollar, params.len - (size_t)(dollar - params.at), ref_key,
-                            sizeof ref_key - 1) != NULL;
+    return result_refs_can_be_in(params) &&
+           memmem(params.at, params.len, ref_key, sizeof ref_key - 1) != NULL;
 }
 
 struct ref_walk {
@@ -202,10 +200,12 @@ enum ergon_error result_refs_check_durable(const struct scheduler *s, const stru
 
 bool result_refs_are_in(struct span params)
 {
+    if (!may_name(params))
+        return false;
     struct ref_walk w = walk_of(params);
     struct span before, named;
     uint64_t id;
-    return may_name(params) && walk_next_ref(&w, &before, &named) && id_of(named, &id);
+    return walk_next_ref(&w, &before, &named) && id_of(named, &id);
 }
 
 bool result_refs_find(struct scheduler *s, struct job *job)

@@ -9,6 +9,8 @@
 #ifndef ERGON_JOBS_RESULT_REFS_H
 #define ERGON_JOBS_RESULT_REFS_H
 
+#include <string.h>
+
 #include "server/jobs/sched/dependencies.h"
 
 enum {
@@ -17,7 +19,14 @@ enum {
     REFS_DEPTH = 100     /* levels of what an attempt gets: peers take 128 in a message */
 };
 
-/* Do parameters name results? */
+/* Can parameters name results?  Most have no dollar at all. */
+static inline bool result_refs_can_be_in(struct span params)
+{
+    enum { LEAST = sizeof "$result" };
+    return params.len > LEAST && memchr(params.at, '$', params.len);
+}
+
+/* Do they? */
 bool result_refs_are_in(struct span params);
 
 /* May the spec's parameters name the results that they do?  ERGON_OK; or a text, and BAD_PARAMS:
