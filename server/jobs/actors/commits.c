@@ -117,7 +117,7 @@ static struct actor_write *write_of_turn(struct actor *a, struct job *job,
                                          struct attempt_turn *turn, const struct outbox *sent)
 {
     const struct turn_changes *c = &turn->changes;
-    struct actor_write *w = calloc(1, sizeof *w);
+    struct actor_write *w = malloc(sizeof *w);
     if (!w)
         return NULL;
     *w = (struct actor_write){.actor = a, .job = job, .turn = turn};

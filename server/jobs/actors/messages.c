@@ -91,13 +91,23 @@ static struct actor *find_named(const struct actors *actors, const struct tenant
     return actor_find_hashed(actors, tenant, spec->actor, hash);
 }
 
+/* What it will be taken from as it becomes active, and its state, which its turn begins with. */
+static void look_ahead(const struct actor *a)
+{
+    prefetch(a->prev, PREFETCH_LINE);
+    prefetch(a->next, PREFETCH_LINE);
+    prefetch(a->state.own, PREFETCH_LINE);
+}
+
 /* Most messages go to an actor that is there, whose name needs no second look. */
 static struct addressee addressee_of(const struct actors *actors, const struct tenant *tenant,
                                      const struct job_spec *spec)
 {
     struct actor *a = tenant ? find_named(actors, tenant, spec) : NULL;
-    if (a)
+    if (a) {
+        look_ahead(a);
         return (struct addressee){a, a->type};
+    }
     return (struct addressee){.type = actor_type_find(actors, actor_type_of_name(spec->actor))};
 }
 

@@ -25,15 +25,19 @@ static uint8_t *put(uint8_t *p, struct span bytes)
 }
 
 /* With the blobs that it shares; an empty one is nil. */
-static void take_result(struct task *t, const struct pack *result)
+static void take_result(struct task *t, const struct operation_reply *reply)
 {
-    uint64_t packed = pack_size(result), size = packed > 0 ? packed : 1;
+    const struct pack *result = &reply->result;
+    struct span whole = span_of(reply->text, reply->short_result);
+    if (whole.len == 0 && pack_size(result) == 0)
+        whole = span_text("\xc0");
+    uint64_t size = whole.len > 0 ? whole.len : pack_size(result);
     uint8_t *p = task_result_room(t, size, size);
     if (!p)
         return; /* it has failed by that */
     t->result_len = size;
-    if (packed == 0) {
-        *p = 0xc0;
+    if (whole.len > 0) {
+        put(p, whole);
         return;
     }
     for (uint32_t i = 0; i < result->share_count; i++)
@@ -47,7 +51,7 @@ static void answered(void *arg, struct operation *op)
     const struct operation_reply *reply = &op->reply;
     struct task *t = op->loop;
     if (reply->error == ERGON_OK)
-        take_result(t, &reply->result);
+        take_result(t, reply);
     else
         task_fail(t, reply->error, reply->code[0] ? reply->code : NULL, span_text(reply->text));
     operation_free(op);

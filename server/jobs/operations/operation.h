@@ -164,7 +164,7 @@ struct operation_reply {
     uint32_t short_result;   /* bytes of `text` that hold the result; 0: `result` holds it */
     struct pack result;      /* begun by the jobs; zeroed: nil */
     char code[33];           /* the handler's own code of a failure; empty: the error's name */
-    char text[JOB_TEXT_MAX]; /* of an error */
+    char text[JOB_TEXT_MAX]; /* of an error, or a result that is short */
 };
 
 /* The members that few operations need come last, and are not even zeroed for submissions, of which

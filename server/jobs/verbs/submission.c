@@ -410,6 +410,19 @@ static void fail_call(struct operation_reply *reply, const struct job *job)
              end && end->text ? end->text : error_meaning(reply->error));
 }
 
+/* A small one is copied to where the answer has room. */
+static void give_result(struct operation_reply *reply, struct blob *result)
+{
+    struct span raw = blob_bytes(result);
+    if (raw.len > 0 && raw.len <= sizeof reply->text) {
+        memcpy(reply->text, raw.at, raw.len);
+        reply->short_result = (uint32_t)raw.len;
+        return;
+    }
+    pack_init(&reply->result);
+    pack_blob(&reply->result, result);
+}
+
 static void answer_call(struct jobs *jobs, struct operation *op, struct job *job)
 {
     const struct job_result *end = job->end;
@@ -424,8 +437,7 @@ static void answer_call(struct jobs *jobs, struct operation *op, struct job *job
         snprintf(reply->text, sizeof reply->text,
                  "the result is larger than keep_size and was not kept");
     } else if (end && end->result) {
-        pack_init(&reply->result);
-        pack_blob(&reply->result, end->result);
+        give_result(reply, end->result);
     }
     operation_finish(op);
 }
