@@ -8,7 +8,7 @@ async function fetch(job) {
     return `${job.data} at attempt ${job.attemptsMade + 1}`;
 }
 
-const tooLate = () => sleep(1000).then(() => { throw new Error('it took longer than 1 s'); });
+const tooLate = () => sleep(5000).then(() => { throw new Error('it took longer than 5 s'); });
 new Worker('pages', (job) => Promise.race([fetch(job), tooLate()]), { connection });
 
 async function main() {

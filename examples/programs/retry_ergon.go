@@ -18,7 +18,7 @@ func fetch(ctx *ergon.Context, page string) (string, error) {
 
 func main() {
 	mux := ergon.NewMux()
-	pages := ergon.Handle(mux, "fetch", fetch, ergon.With{"retries": 3, "backoff": "100ms", "attempt_timeout": "1s"})
+	pages := ergon.Handle(mux, "fetch", fetch, ergon.With{"retries": 3, "backoff": "100ms", "attempt_timeout": "5s"})
 	launch.Main(mux, func(ctx context.Context, client *ergon.Client) error {
 		task, err := pages.Submit(ctx, client, "index")
 		if err != nil {

@@ -3,7 +3,7 @@ const { App } = require('ergon-client');
 
 const app = (module.exports = new App());
 
-const fetch = app.task('fetch', { retries: 3, backoff: 100, attemptTimeout: '1s' }, async (context, page) => {
+const fetch = app.task('fetch', { retries: 3, backoff: 100, attemptTimeout: '5s' }, async (context, page) => {
     if (context.attempt === 1) await sleep(60000);
     return `${page} at attempt ${context.attempt}`;
 });

@@ -12,7 +12,7 @@ def fetch(page):
 
 if __name__ == "__main__":
     from retry_rq import fetch
-    job = Queue(connection=Redis()).enqueue(fetch, "index", job_timeout=1, retry=Retry(max=3))
+    job = Queue(connection=Redis()).enqueue(fetch, "index", job_timeout=5, retry=Retry(max=3))
     while not job.is_finished:
         time.sleep(0.1)
     print(job.result)

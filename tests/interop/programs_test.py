@@ -22,7 +22,7 @@ PROGRAMS = os.path.join(SOURCE, "examples", "programs")
 BUILD = os.path.abspath(os.environ.get("ERGON_BUILD", "build"))
 PYTHON = "/usr/bin/python3"
 LIMIT = 120  # s until something has happened
-# A pattern; on a busy machine an attempt may need more than its second.
+# A pattern; on a busy machine an attempt may need more than its five seconds.
 SAYS = {"chain": "STORE", "fan_out": "285", "retry": "index at attempt [234]", "limited": "true", "periodic": "the daily report",
         "results": "a page, fetched, resized, stored", "callback": "285",
         "saga": "book flight, book hotel, cancel hotel, cancel flight"}
