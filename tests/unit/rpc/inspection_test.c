@@ -15,7 +15,7 @@ RPC_TEST(info_counts_what_happened)
     stage_answer("fail", "[]");
     const char *info = stage_answer("server.info", "[]");
     assert_holds(info, "1: {'server': 'ergon', 'version': '" ERGON_VERSION "', 'pid': ");
-    assert_holds(info, "'draining': false, 'loops': 1, 'executors': 2, 'methods': 13, ");
+    assert_holds(info, "'draining': false, 'loops': 1, 'executors': 2, 'methods': 14, ");
     assert_holds(info, "'connections': {'open': 1, 'accepted': 1, 'closed': 0, 'messages': 3, ");
     assert_holds(info, "'protocol_errors': 0, 'unread': 0, 'partial_bytes': 0, 'newcomers': 0, "
                        "'gave_way': 0, 'limit': 0, 'newcomers_limit': 0, ");

@@ -5,7 +5,7 @@
 #define NAMED  ": a role, or its line in the token file, has to name it'\n"
 #define HELLO                                                                                      \
     "1: {'server': 'ergon', 'version': '" ERGON_VERSION                                            \
-    "', 'protocol': 1, 'principal': 'address:192.0.2.1', 'methods': 13, " LIMITS "\n"
+    "', 'protocol': 1, 'principal': 'address:192.0.2.1', 'methods': 14, " LIMITS "\n"
 
 static void answers(const char *method, const char *params, const char *expected)
 {
