@@ -156,43 +156,40 @@ static bool read_name(struct span name, uint8_t *value, const struct store_colum
 
 /* SQLite keeps a number in any column, and bytes in any, whatever the table says of it: what was
  * damaged may hold a fraction where a number was. */
-static bool read_number(sqlite3_stmt *st, int index, uint64_t most, uint64_t *value)
+static bool read_number(sqlite3_stmt *st, int index, int type, uint64_t most, uint64_t *value)
 {
-    int type = sqlite3_column_type(st, index);
     *value = (uint64_t)sqlite3_column_int64(st, index);
-    return type == SQLITE_NULL || (type == SQLITE_INTEGER && *value <= most);
+    return type == SQLITE_INTEGER && *value <= most;
 }
 
-static bool is_bytes(sqlite3_stmt *st, int index)
-{
-    int type = sqlite3_column_type(st, index);
-    return type == SQLITE_NULL || type == SQLITE_TEXT || type == SQLITE_BLOB;
-}
-
+/* Most columns of most rows are NULL, which leaves the field as it is: zero. */
 static bool read(sqlite3_stmt *st, int index, void *field, const struct store_column *c,
                  const struct row_names *names)
 {
     uint64_t number = 0;
-    bool good = false;
+    int type = sqlite3_column_type(st, index);
+    bool good = type == SQLITE_TEXT || type == SQLITE_BLOB;
+    if (type == SQLITE_NULL)
+        return c->kind != COLUMN_NAME;
     switch (c->kind) {
     case COLUMN_U64: /* the file has the upper half as negative numbers */
-        good = read_number(st, index, UINT64_MAX, &number);
+        good = read_number(st, index, type, UINT64_MAX, &number);
         *(uint64_t *)field = number;
         return good;
     case COLUMN_U32:
-        good = read_number(st, index, UINT32_MAX, &number);
+        good = read_number(st, index, type, UINT32_MAX, &number);
         *(uint32_t *)field = (uint32_t)number;
         return good;
     case COLUMN_U8:
-        good = read_number(st, index, UINT8_MAX, &number);
+        good = read_number(st, index, type, UINT8_MAX, &number);
         *(uint8_t *)field = (uint8_t)number;
         return good;
     case COLUMN_TEXT:
     case COLUMN_BLOB:
         *(struct span *)field = read_span(st, index);
-        return is_bytes(st, index);
+        return good;
     case COLUMN_NAME:
-        return is_bytes(st, index) && read_name(read_span(st, index), field, c, names);
+        return good && read_name(read_span(st, index), field, c, names);
     }
     return false;
 }

@@ -22,9 +22,10 @@ int row_bind_key(sqlite3_stmt *st, const struct store_table *t, const void *row,
 void row_give(sqlite3_context *to, const struct store_table *m, uint32_t column, const void *row,
               const struct row_names *names);
 
-/* Fields from the row that a SELECT is at, whose column `first` is the map's first.  Spans are
- * valid until its next step.  NULL, or the first column that holds what none of its fields can: no
- * number, or one that is too large, or a name that is in no list. */
+/* Fields from the row that a SELECT is at, whose column `first` is the map's first; `row` is
+ * zeroed, and stays so where a column is NULL.  Spans are valid until its next step.  NULL, or the
+ * first column that holds what none of its fields can: no number, or one that is too large, or a
+ * name that is in no list. */
 const struct store_column *row_read(sqlite3_stmt *st, uint32_t first, const struct store_table *m,
                                     void *row, const struct row_names *names);
 
