@@ -1,5 +1,6 @@
 """Measures the memory of actors that were called once, with keys of 16 bytes and states of 32: without a store, with one, and after
-they have left memory. It also measures the time of a start with them, and the memory of Erlang's processes and of CAF's actors."""
+they have left memory. It also measures the time of a start with them, after a stop and after a kill, and the memory of Erlang's
+processes and of CAF's actors."""
 
 import argparse
 import os
@@ -20,6 +21,7 @@ FIRST = 1 << 16  # id: from here on all have the same length
 STATE = b"\xc4\x1e" + 30 * b"s"  # 32 bytes
 MIB = 1 << 20
 GONE_SECONDS = 600
+REST_SECONDS = 10  # after which the store has put all states in place, and has given back what SQLite had cached
 
 
 def resident(pid):
@@ -33,9 +35,10 @@ def busy(pid):
 
 
 class Server:
-    """ergond on a socket in the folder of the run; `store`: the name of its file there, or None."""
+    """ergond on a socket in the folder of the run; `store`: the name of its file there, or None; `killed`: so it ends."""
 
-    def __init__(self, options, store=None):
+    def __init__(self, options, store=None, killed=False):
+        self.killed = killed
         self.socket, self.admin = os.path.join(options.work, "s"), os.path.join(options.work, "a")
         self.argv = [os.path.join(options.build, "server/ergond"), "--listen", f"unix://{self.socket}", "--admin", f"unix://{self.admin}",
                      "--module", os.path.join(options.build, "tests/bench/actors/cells.so"), "--actors-bytes", "4g", "--log-level", "warn"]
@@ -55,7 +58,10 @@ class Server:
 
     def __exit__(self, *_):
         for process in self.processes.running:
-            process.terminate()
+            if self.killed:
+                process.kill()
+            else:
+                process.terminate()
             process.wait(120)
         self.processes.running = []
 
@@ -119,28 +125,30 @@ def peer(options, argv):
 
 
 def passivated(options):
-    """A server with a store: (bytes an actor, MiB beside an empty one when all have left memory)."""
+    """A server with a store: (bytes an actor, likewise when the store rests, MiB beside an empty one when all have left memory)."""
     with Server(options, "cells.db") as server:
         server.call(b"brief", 0, 1000)
         empty = resident(server.pid)
         server.call(b"brief", 1000, options.actors)
         full = resident(server.pid)
         here = server.figure("ergon_actors_resident")
+        time.sleep(REST_SECONDS)
+        rested = resident(server.pid)
         until = time.monotonic() + GONE_SECONDS
         while server.figure("ergon_actors_resident") > 0:
             if time.monotonic() > until:
                 raise Broken("actors stay in memory")
             time.sleep(1)
-        return (full - empty) / here, (resident(server.pid) - empty) / MIB
+        return (full - empty) / here, (rested - empty) / here, (resident(server.pid) - empty) / MIB
 
 
-def start(options, store):
-    """Seconds of processor time until it answers: medians."""
+def start(options, store, killed=False):
+    """Seconds of processor time until it answers, after a life that ended likewise: medians."""
     times = []
-    for _ in range(options.starts):
-        with Server(options, store) as server:
+    for _ in range(options.starts + 1):
+        with Server(options, store, killed) as server:
             times.append(server.started)
-    return statistics.median(times)
+    return statistics.median(times[1:])
 
 
 def erlang(options, what):
@@ -161,11 +169,13 @@ def main():
 
     with Server(o) as server:
         show("ergon, without a store", each(server, o), "bytes each")
-    here, left = passivated(o)
+    here, rested, left = passivated(o)
     show("ergon, with a store", here, "bytes each")
+    show("ergon, with a store that rests", rested, "bytes each")
     show("ergon, when they have left memory, beside an empty one", left, "MiB")
-    show("a start with them", start(o, "cells.db"), "s of processor time")
-    show("a start of an empty one", start(o, "empty.db"), "s of processor time")
+    for killed, after in (False, ""), (True, ", after a kill"):
+        show(f"a start with them{after}", start(o, "cells.db", killed), "s of processor time")
+        show(f"a start of an empty one{after}", start(o, "empty.db", killed), "s of processor time")
     show("Erlang, a gen_server a key that hibernates", peer(o, erlang(o, "hibernate")), "bytes each")
     show("Erlang, a gen_server a key", peer(o, erlang(o, "infinity")), "bytes each")
     if os.path.exists(os.path.join(o.work, "caf_cells")):

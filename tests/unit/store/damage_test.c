@@ -270,6 +270,12 @@ STORE_TEST(a_state_that_is_none)
                   "row 1003 of `lives` has an impossible value in the column state");
 }
 
+STORE_TEST(a_state_that_is_missing)
+{
+    is_damaged_by(w, "INSERT INTO lives (id, attempt) VALUES (1003, 1)",
+                  "row 1003 of `lives` has an impossible value in the column state");
+}
+
 STORE_TEST(a_life_whose_task_is_gone)
 {
     is_damaged_by(w, "INSERT INTO lives (id, state) VALUES (17, 'done')",
