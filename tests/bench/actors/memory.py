@@ -130,16 +130,15 @@ def passivated(options):
         server.call(b"brief", 0, 1000)
         empty = resident(server.pid)
         server.call(b"brief", 1000, options.actors)
-        full = resident(server.pid)
-        here = server.figure("ergon_actors_resident")
+        loaded = (resident(server.pid) - empty) / server.figure("ergon_actors_resident")
         time.sleep(REST_SECONDS)
-        rested = resident(server.pid)
+        rested = (resident(server.pid) - empty) / server.figure("ergon_actors_resident")
         until = time.monotonic() + GONE_SECONDS
         while server.figure("ergon_actors_resident") > 0:
             if time.monotonic() > until:
                 raise Broken("actors stay in memory")
             time.sleep(1)
-        return (full - empty) / here, (rested - empty) / here, (resident(server.pid) - empty) / MIB
+        return loaded, rested, (resident(server.pid) - empty) / MIB
 
 
 def start(options, store, killed=False):
