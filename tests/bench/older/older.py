@@ -15,6 +15,7 @@ BAR = 1.01  # new : old
 
 STORE = ("--store", "{folder}/tasks.db")
 DURABLE = '{"durable":"fsync"}'
+IN_MEMORY = '{"keep":0}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Row:
 ROWS = (
     Row("calls, 64 x 16", cost.ECHO),
     Row("calls, 1000 x 1", cost.Load(connections=1000, in_flight=1)),
+    Row("in memory, 64 x 16", cost.Load(submit=IN_MEMORY)),
     Row("durable, 64 x 1", cost.Load(in_flight=1, submit=DURABLE, brief=4_000, long=12_000), STORE),
     Row("durable, 64 x 16", cost.Load(submit=DURABLE, brief=4_000, long=12_000), STORE),
     Row("two workers, 64 x 16", cost.Load(method="work"), workers=2),
