@@ -207,7 +207,7 @@ static bool lies_in(struct span inner, struct span outer)
     return from <= outer.len && inner.len <= outer.len - from;
 }
 
-/* What the task has, or what of it lies in the parameters, is not copied. */
+/* A block of its own, and what is in the parameters, is not copied. */
 static bool take_result(struct node_call *call, struct outcome *outcome)
 {
     call->tail = outcome->result;

@@ -195,7 +195,7 @@ void write_modules(struct metrics_text *t, const struct rpc_shared *s)
         ended = {"ergon_module_process_ends", METRICS_COUNTER, NULL,
                  "Processes of modules that had run and ended."},
         failed = {"ergon_module_process_failures", METRICS_COUNTER, NULL,
-                  "Processes of modules that ended, or were ended, before they ran."};
+                  "Processes of modules that did not start, or were refused."};
     struct rpc_module_figures f;
     char labels[LABELS_MAX];
 

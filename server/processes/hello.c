@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "ok", and of each method its name, summary and parameters, all with terminators; or "no", with
- * one, and the reason. */
+/* "ok", of each method its name, summary and parameters, and an empty text, all with terminators;
+ * or "no" and the reason. */
 static const char runs[] = "ok", refuses[] = "no";
 
 static bool write_all(int fd, const char *at, size_t len)
@@ -38,7 +38,7 @@ bool hello_say(int fd, const struct registry *registry)
             good = write_text(fd, method_name(m)) && write_text(fd, m->handler->summary) &&
                    write_text(fd, m->handler->params);
     }
-    return good;
+    return good && write_text(fd, NULL);
 }
 
 bool hello_refuse(int fd, const char *why)
@@ -46,12 +46,18 @@ bool hello_refuse(int fd, const char *why)
     return write_text(fd, refuses) && write_text(fd, why);
 }
 
+static bool give_up(struct hello *h, const char *why)
+{
+    h->wrong = why;
+    return h->whole = true;
+}
+
 bool hello_read(struct hello *h, int fd)
 {
     char *grown = realloc(h->text, HELLO_MAX + 1);
 
     if (!grown)
-        return false;
+        return give_up(h, "there is no memory for what it says");
     h->text = grown;
     for (;;) {
         ssize_t n = read(fd, h->text + h->len, HELLO_MAX - h->len);
@@ -61,9 +67,9 @@ bool hello_read(struct hello *h, int fd)
         h->len += n > 0 ? (size_t)n : 0;
         h->text[h->len] = '\0';
         if (n <= 0)
-            return true; /* the end, or the rest is to come */
+            return h->whole; /* else the rest is to come */
         if (h->len == HELLO_MAX)
-            return false;
+            return give_up(h, "it has more to say of its methods than a server reads");
     }
 }
 
@@ -78,27 +84,43 @@ static bool begins(const struct hello *h, const char *with)
     return h->len > strlen(with) && strcmp(h->text, with) == 0;
 }
 
-const char *hello_refusal(const struct hello *h)
-{
-    if (begins(h, refuses))
-        return h->text + sizeof refuses;
-    return begins(h, runs) ? NULL : "it ended before it said what it brings (see the log)";
-}
-
-/* What is cut off has an empty rest: behind all of it is a terminator. */
+/* NULL: it is cut off. */
 static const char *take_text(const struct hello *h, size_t *at)
 {
-    const char *text = h->text + *at;
+    const char *text = h->text + *at, *end = memchr(text, '\0', h->len - *at);
 
-    *at += *at < h->len ? strlen(text) + 1 : 0;
-    return text;
+    *at += end ? (size_t)(end - text) + 1 : 0;
+    return end ? text : NULL;
 }
 
 bool hello_next(const struct hello *h, size_t *at, struct hello_method *out)
 {
     *at = *at > 0 ? *at : sizeof runs;
     out->name = take_text(h, at);
+    if (!out->name || !*out->name)
+        return false;
     out->summary = take_text(h, at);
     out->params = take_text(h, at);
-    return *out->name != '\0';
+    return out->summary && out->params;
+}
+
+/* An empty name is behind the last method: else the process ended meanwhile. */
+static bool says_all(const struct hello *h)
+{
+    struct hello_method m;
+    size_t at = 0;
+
+    while (hello_next(h, &at, &m))
+        ;
+    return m.name && !*m.name && at == h->len;
+}
+
+const char *hello_refusal(const struct hello *h)
+{
+    if (h->wrong)
+        return h->wrong;
+    if (begins(h, refuses))
+        return h->text + sizeof refuses;
+    return begins(h, runs) && says_all(h) ? NULL
+                                          : "it ended before it said what it brings (see the log)";
 }

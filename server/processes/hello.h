@@ -10,9 +10,10 @@
 enum { HELLO_MAX = 512 << 10 /* bytes */ };
 
 struct hello {
-    char *text; /* malloc'ed; with a terminator */
+    char *text; /* malloc'ed; with a terminator behind it */
     size_t len;
-    bool whole; /* the pipe was closed */
+    bool whole;        /* the pipe was closed, or nothing more is read */
+    const char *wrong; /* why; NULL: it was closed */
 };
 
 /* The process: its methods are those of the registry that it offers (method_attempts_here()).  It
@@ -20,15 +21,15 @@ struct hello {
 bool hello_say(int fd, const struct registry *registry);
 bool hello_refuse(int fd, const char *why);
 
-/* The server: reads what is there, without waiting where the pipe does not.  False: there is more
- * than a process may say, or no memory. */
+/* The server: reads what is there, without waiting where the pipe does not.  True: that was all, or
+ * is more than a process may say, or there is no memory: hello_refusal(). */
 bool hello_read(struct hello *h, int fd);
 void hello_free(struct hello *h);
 
-/* Of a whole one: why the process cannot run, for people; NULL: it runs. */
+/* Of a whole one it says why the process cannot run, for people; NULL: it runs. */
 const char *hello_refusal(const struct hello *h);
-/* Likewise, of one that runs: its methods, one after the other (`at` begins as 0).  Texts are those
- * of the module; empty: there is none.  False: there are no more. */
+/* The methods of one that runs, one after the other (`at` begins as 0).  Texts are valid as long as
+ * the hello, and those of the module; empty: there is none.  False: there are no more. */
 struct hello_method {
     const char *name, *summary, *params;
 };

@@ -138,7 +138,6 @@ static bool reap(struct processes *p, struct process *one, char *why, size_t siz
     if (one->spawned.socket >= 0)
         close(one->spawned.socket);
     pthread_mutex_lock(&p->lock);
-    *(one->state == PROCESS_RUNNING ? &one->module->ended : &one->module->failed) += 1;
     one->state = PROCESS_WAITING;
     close(one->spawned.pidfd);
     call_board_unref(one->spawned.board);
@@ -159,8 +158,16 @@ static void pause_it(struct process *one)
     one->pause = 2 * one->pause < PAUSE_MOST ? 2 * one->pause : PAUSE_MOST;
 }
 
-static void failed_to_start(struct process *one, const char *why)
+static void count(struct processes *p, uint64_t *figure)
 {
+    pthread_mutex_lock(&p->lock);
+    ++*figure;
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void failed_to_start(struct processes *p, struct process *one, const char *why)
+{
+    count(p, &one->module->failed);
     pause_it(one);
     log_warn("process of a module does not start", LOG_STR("module", one->module->name),
              LOG_STR("reason", why), LOG_NS("again", one->until - clock_monotonic()));
@@ -175,14 +182,15 @@ static void ended(struct processes *p, struct process *one)
 
     snprintf(text, sizeof text, "%.*s", CALL_BOARD_WHY_MAX - 1, call_board_why(one->spawned.board));
     if (!reap(p, one, why, sizeof why) && ran) {
-        failed_to_start(one,
+        failed_to_start(p, one,
                         "it has no connection: the server ends, or refuses it or what it offers");
         return;
     }
     if (!ran) {
-        failed_to_start(one, why);
+        failed_to_start(p, one, why);
         return;
     }
+    count(p, &one->module->ended);
     one->pause = PAUSE_FIRST;
     one->until = one->began + APART; /* no later: its end has cost somebody an attempt */
     log_warn("process of a module ended", LOG_STR("module", one->module->name),
@@ -214,7 +222,7 @@ static void look_at(struct processes *p, struct process *one, const struct pollf
     char error[TEXT_SIZE];
 
     if (one->state == PROCESS_STARTING && hello->revents != 0 &&
-        (!hello_read(&one->hello, one->spawned.hello) || one->hello.whole))
+        hello_read(&one->hello, one->spawned.hello))
         began(p, one);
     if (one->state != PROCESS_WAITING && end->revents != 0)
         ended(p, one);
@@ -226,7 +234,7 @@ static void look_at(struct processes *p, struct process *one, const struct pollf
     }
     if (one->state == PROCESS_WAITING && clock_monotonic() >= one->until &&
         !start(p, one, error, sizeof error))
-        failed_to_start(one, error);
+        failed_to_start(p, one, error);
 }
 
 static int poll_time(const struct processes *p)
@@ -286,7 +294,8 @@ static bool hold(void *arg, uint32_t number, struct rpc_process *out)
     if (one) {
         struct spawned *s = &one->spawned;
         call_board_ref(s->board);
-        *out = (struct rpc_process){s->board, s->params, one->module->spec.stuck};
+        *out =
+            (struct rpc_process){s->board, s->params, one->module->name, one->module->spec.stuck};
         s->params = NULL;
     }
     pthread_mutex_unlock(&p->lock);
@@ -343,6 +352,14 @@ static void name_module(struct module *m)
              file);
 }
 
+static bool is_named(const struct module *modules, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(modules[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Reads the modules; how many processes they want. */
 static bool read_modules(const struct config *c, struct module *modules, uint32_t *count,
                          uint32_t *all, char *error, size_t size)
@@ -358,6 +375,11 @@ static bool read_modules(const struct config *c, struct module *modules, uint32_
             return false;
         }
         name_module(m);
+        if (is_named(modules, *count, m->name)) {
+            snprintf(error, size, "two modules that run in processes are called %s: rename a file",
+                     m->name);
+            return false;
+        }
         *all += m->spec.processes;
         ++*count;
     }
@@ -386,8 +408,8 @@ static bool await_hello(struct process *one, char *error, size_t size)
 
     while (!one->hello.whole && clock_monotonic() < one->until) {
         int left = (int)((one->until - clock_monotonic()) / AO_MS(1)) + 1;
-        if (poll(&fd, 1, left) > 0 && !hello_read(&one->hello, one->spawned.hello))
-            break;
+        if (poll(&fd, 1, left) > 0)
+            hello_read(&one->hello, one->spawned.hello);
     }
     if (one->hello.whole)
         why = hello_refusal(&one->hello);

@@ -46,6 +46,7 @@ struct rpc_setup {
 struct rpc_process {
     struct call_board *board;   /* a reference, the caller's */
     struct call_params *params; /* the caller's; NULL: given before */
+    const char *module;         /* as its methods name it */
     ao_time stuck;              /* ns that a task may be unwanted; 0: any */
 };
 struct rpc_module_figures {

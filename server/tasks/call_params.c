@@ -1,6 +1,7 @@
 #include "server/tasks/call_params.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,8 +13,8 @@ enum { SIZE = CALL_PARAMS_BLOCK * CALL_PARAMS_BLOCKS };
 struct call_params {
     uint8_t *memory; /* SIZE; pages that were never written take no memory */
     /* The server's: of each block that begins the parameters of a call, how many these take; else
-     * 0. All blocks from `top` on are free. */
-    uint32_t top, used;
+     * 0. All blocks from `top` on are free, and from `touched` on without memory. */
+    uint32_t top, touched;
     uint16_t taken[CALL_PARAMS_BLOCKS];
 };
 
@@ -77,6 +78,22 @@ static uint32_t find_room(const struct call_params *p, uint32_t blocks)
     return begin + blocks <= CALL_PARAMS_BLOCKS ? begin : CALL_PARAMS_BLOCKS;
 }
 
+/* Has the system give memory for the blocks below `end` now: where it has none, writing there would
+ * end the server.  A kernel before 5.14 cannot be asked. */
+static bool touch(struct call_params *p, uint32_t end)
+{
+    size_t from = (size_t)p->touched * CALL_PARAMS_BLOCK;
+
+    if (end <= p->touched)
+        return true;
+    if (madvise(p->memory + from, (size_t)end * CALL_PARAMS_BLOCK - from, MADV_POPULATE_WRITE) !=
+            0 &&
+        errno != EINVAL)
+        return false;
+    p->touched = end;
+    return true;
+}
+
 void *call_params_room(struct call_params *p, size_t size, uint16_t *place)
 {
     assert(size > 0);
@@ -84,10 +101,9 @@ void *call_params_room(struct call_params *p, size_t size, uint16_t *place)
         return NULL;
     uint32_t blocks = (uint32_t)((size + CALL_PARAMS_BLOCK - 1) / CALL_PARAMS_BLOCK);
     uint32_t at = find_room(p, blocks);
-    if (at == CALL_PARAMS_BLOCKS)
+    if (at == CALL_PARAMS_BLOCKS || !touch(p, at + blocks))
         return NULL;
     p->taken[at] = (uint16_t)blocks;
-    p->used++;
     if (p->top < at + blocks)
         p->top = at + blocks;
     *place = (uint16_t)at;
@@ -99,18 +115,39 @@ uint64_t call_params_offset(uint16_t place)
     return (uint64_t)place * CALL_PARAMS_BLOCK;
 }
 
-void call_params_release(struct call_params *p, uint16_t place)
+static uint32_t find_top(const struct call_params *p)
+{
+    uint32_t top = 0;
+
+    for (uint32_t i = 0; i < p->top; i++)
+        if (p->taken[i] > 0)
+            top = i + p->taken[i];
+    return top;
+}
+
+/* What is free at the end goes back to the system, but for the first blocks. */
+static void trim(struct call_params *p)
 {
     enum { KEPT = CALL_PARAMS_KEPT / CALL_PARAMS_BLOCK };
+    uint32_t end = p->top > KEPT ? p->top : KEPT;
 
-    assert(place < p->top && p->taken[place] > 0 && p->used > 0);
-    p->taken[place] = 0;
-    if (--p->used > 0)
+    if (p->touched <= end)
         return;
-    if (p->top > KEPT)
-        madvise(p->memory + CALL_PARAMS_KEPT, (size_t)(p->top - KEPT) * CALL_PARAMS_BLOCK,
-                MADV_REMOVE);
-    p->top = 0;
+    madvise(p->memory + (size_t)end * CALL_PARAMS_BLOCK,
+            (size_t)(p->touched - end) * CALL_PARAMS_BLOCK, MADV_REMOVE);
+    p->touched = end;
+}
+
+void call_params_release(struct call_params *p, uint16_t place)
+{
+    uint32_t end = (uint32_t)place + p->taken[place];
+
+    assert(place < p->top && p->taken[place] > 0);
+    p->taken[place] = 0;
+    if (end < p->top)
+        return;
+    p->top = find_top(p);
+    trim(p);
 }
 
 /* --- The process --- */

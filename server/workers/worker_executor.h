@@ -86,7 +86,8 @@ struct worker_executor_spec {
     struct span name, host; /* at most WORKER_NAME_MAX bytes; for people; empty: none */
     struct worker_executor *beside; /* another registration of the same peer, or NULL */
     bool context;                   /* the port's: it asked for the context of each task */
-    bool is_process;                /* it is a process of a module */
+    /* The module that it is a process of, as its methods name it; NULL: it is no process. */
+    const char *module;
     /* Of this loop: on whose account its results come in.  A reference is taken.  NULL: nobody's.
      */
     struct tally *tally;

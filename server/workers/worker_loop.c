@@ -388,7 +388,7 @@ worker_executor_register(struct worker_loop *d, const struct worker_executor_spe
     r->slots = spec->slots;
     r->share = spec->share;
     r->context = spec->context;
-    r->is_process = spec->is_process;
+    r->module = spec->module;
     r->tally = spec->tally ? tally_ref(spec->tally) : NULL;
     take_name(r->version, spec->version);
     take_name(r->name, spec->name);

@@ -59,7 +59,8 @@ struct worker_executor {
     /* What it registered; read-only. */
     struct worker_loop *worker_loop;
     uint32_t slots, share, method_count;
-    bool context, is_process;
+    bool context;
+    const char *module; /* as it was registered */
     char version[WORKER_VERSION_MAX + 1], name[WORKER_NAME_MAX + 1], host[WORKER_NAME_MAX + 1];
     struct span *methods; /* their names; in the same memory */
     uint8_t *secrets;     /* likewise: of each, enum worker_secret; NULL: nothing is said */

@@ -16,6 +16,13 @@ static const struct rpc_processes *port(const struct worker_link *link)
     return &link->loop->shared->processes;
 }
 
+const char *worker_process_module(const struct worker_link *link)
+{
+    if (!worker_is_process(link))
+        return NULL;
+    return link->process.module ? link->process.module : "";
+}
+
 void worker_process_open(struct worker_link *link)
 {
     link->number = conn_module_process(link->conn);

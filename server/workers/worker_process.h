@@ -12,7 +12,11 @@ static inline bool worker_is_process(const struct worker_link *link)
     return link->number >= 0;
 }
 
-/* The link is made; is freed. */
+/* Of the link's process; NULL: it is none.  One that has ended already is of no module that there
+ * is. */
+const char *worker_process_module(const struct worker_link *link);
+
+/* The link was made, or is about to be freed. */
 void worker_process_open(struct worker_link *link);
 void worker_process_close(struct worker_link *link);
 

@@ -50,11 +50,11 @@ static bool find_method(const struct manager *m, struct worker_executor *r, stru
         return refuse(r, error, "too many methods: there is no room for \"%.*s\"", len, at);
     if (error != ERGON_OK)
         return refuse(r, error, "no memory for \"%.*s\"", len, at);
-    if (r->is_process && !(*out)->of_processes)
+    if (r->module && (!(*out)->of_processes || r->module != (*out)->module))
         return refuse(r, ERGON_E_DENIED,
                       "\"%.*s\" was not among the methods of its module when the server started",
                       len, at);
-    if ((*out)->of_processes != r->is_process)
+    if ((*out)->of_processes && !r->module)
         return refuse(r, ERGON_E_DENIED,
                       "\"%.*s\" is a handler of the server's own, in processes of its module", len,
                       at);

@@ -2,6 +2,7 @@
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -32,6 +33,12 @@ def processes(server):
         with open(f"/proc/{server.pid}/task/{thread}/children", encoding="ascii") as f:
             found += f.read().split()
     return found
+
+
+def metrics(server):
+    """Of one with one admin listener, once."""
+    with urllib.request.urlopen(server.process.stdout.readline().strip() + "/metrics", timeout=60) as page:
+        return page.read().decode()
 
 
 class Harm(ServerTest):
@@ -121,11 +128,11 @@ class Harm(ServerTest):
         for length in (100, (32 << 10) - 1, 32 << 10, 65531, 64 << 10, 1 << 20, 5000000):
             for method in METHODS:
                 self.assertEqual(self.client.call(method, "x" * length), "x" * length)
+        self.assertGreater(max(self.shared()), 1000, "they are shared")
 
     def test_many_long_parameters_at_a_time(self):
         """More than there is shared memory for; each call gets its own, and the memory is given back."""
         eventually(lambda: len(self.workers()) == 4, "all processes are there")
-
         long = "x" * (2 << 20)
 
         def play(i):
@@ -170,8 +177,7 @@ class Harm(ServerTest):
             with self.assertRaises(RemoteError):
                 client.call("harm.step", "kill")
             self.assertEqual(client.call("harm.step", "fine"), "fine")
-            with urllib.request.urlopen(server.process.stdout.readline().strip() + "/metrics", timeout=60) as page:
-                said = page.read().decode()
+            said = metrics(server)
         self.assertIn('ergon_module_processes{module="harm"} 1\n', said)
         self.assertIn('ergon_module_process_ends_total{module="harm"} 1\n', said)
         self.assertIn('ergon_module_process_failures_total{module="harm"} 0\n', said)
@@ -313,6 +319,11 @@ ERGON_MODULE(forks, "forks", "1.0")
         with Server("--module", path + ",process,memory=off") as server, server.connect() as client:
             client.call("forks")
 
+    def test_modules_of_one_name(self):
+        other = os.path.join(self.folder, "harm.so")
+        shutil.copy(HARM, other)
+        self.assertIn("two modules that run in processes are called harm", self.start_failing("--module", spec(), "--module", other + ",process"))
+
     def test_methods_that_are_there_already(self):
         said = self.start_failing("--module", HARM, "--module", spec())
         self.assertIn("is registered already", said)
@@ -330,13 +341,16 @@ ERGON_MODULE(grows, "grows", "1.0")
         path, new = (build_handlers(self.folder, name, source % name) for name in ("old", "new"))
         kept = os.path.join(self.folder, "kept.so")
         os.link(path, kept)
-        with Server("--module", path + ",process,memory=off") as server, server.connect() as client:
+        with Server("--admin", "http://127.0.0.1:0", "--module", path + ",process,memory=off") as server, server.connect() as client:
             client.call("old")
             os.replace(new, path)
             process, = processes(server)
             os.kill(int(process), signal.SIGKILL)
             eventually(lambda: '\\"new\\" was not among the methods of its module' in server.log_text(), "its offer is refused")
             eventually(lambda: "it has no connection" in server.log_text(), "it waits before the next one")
+            said = metrics(server)
+            self.assertRegex(said, r'ergon_module_process_failures_total\{module="old"\} [1-9]')
+            self.assertIn('ergon_module_process_ends_total{module="old"} 1\n', said)
             os.replace(kept, path)
             client.call("old")
 

@@ -137,6 +137,31 @@ TASKS_TEST(what_runs_at_workers_is_busy_meanwhile)
     assert_in_range(info.busy_ns, AO_S(120) - AO_MS(4), AO_S(120) + AO_MS(4));
 }
 
+static void join_as_process(const char *method, const char *module)
+{
+    played_join_as(&a, 0, method, &(struct worker_executor_spec){.slots = 1, .module = module});
+    tasks_world_run();
+}
+
+TASKS_TEST(a_process_offers_the_methods_of_its_own_module_alone)
+{
+    static const char ours[] = "ours", others[] = "others";
+    struct method *m;
+
+    open_world(1);
+    assert_int_equal(registry_intern(w.registry, span_text("ours.do"), &m), ERGON_OK);
+    m->of_processes = true;
+    m->module = ours;
+    join_as_process("ours.do", others);
+    assert_int_equal(a.error, ERGON_E_DENIED);
+    join_as_process("others.do", others);
+    assert_int_equal(a.error, ERGON_E_DENIED);
+    join_as_process("ours.do", NULL);
+    assert_int_equal(a.error, ERGON_E_DENIED);
+    join_as_process("ours.do", ours);
+    assert_int_equal(a.error, ERGON_OK);
+}
+
 TASKS_TEST(what_the_server_runs_itself_no_worker_can_offer)
 {
     open_world(1);
