@@ -45,7 +45,7 @@ def main():
         for _ in range(rounds):
             inside, apart = rate(build, folder, module, size), rate(build, folder, module + ",process", size)
             ratios.append(apart / inside)
-            print(f"in the server {inside / 1000:.1f} k/s, in a process {apart / 1000:.1f} k/s: {ratios[-1]:.2f}", flush=True)
+            print(f"in the server {inside:,.0f}/s, in a process {apart:,.0f}/s: {ratios[-1]:.2f}", flush=True)
     print(f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f}) of {rounds} rounds")
 
 
