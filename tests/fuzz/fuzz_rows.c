@@ -145,7 +145,7 @@ static void check_columns(void)
         &store_rates,      &store_crons, &row_events,   &row_counters,
         &store_semaphores, &store_holds, &store_actors, &store_actor_types};
     const struct store_table *m = maps[fuzz_byte() % (sizeof maps / sizeof *maps)];
-    static union row one, two;
+    union row one = {0}, two = {0};
     sqlite3_stmt *st = select_of(m->count), *again;
 
     for (uint32_t i = 0; i < m->count; i++)
