@@ -79,7 +79,7 @@ static void end_work(struct ergon_task *task, void *state)
     ao_sem_remote_release(shared(task));
 }
 
-/* In pieces, so that it ends soon after nobody wants the result any more. */
+/* The thread sleeps in pieces, so that it ends soon after a cancel. */
 static void sleep_wanted(struct ergon_task *task, uint64_t ns)
 {
     while (ns > 0 && !ergon_cancelled(task)) {

@@ -207,7 +207,8 @@ static bool lies_in(struct span inner, struct span outer)
     return from <= outer.len && inner.len <= outer.len - from;
 }
 
-/* A block of its own, and what is in the parameters, is not copied. */
+/* The result is copied unless the handler allocated a block for it, or it is part of the
+ * parameters. */
 static bool take_result(struct node_call *call, struct outcome *outcome)
 {
     call->tail = outcome->result;

@@ -22,7 +22,7 @@ static bool write_all(int fd, const char *at, size_t len)
     return true;
 }
 
-/* With its terminator; NULL is an empty one. */
+/* Writes the text with its terminator; NULL counts as empty. */
 static bool write_text(int fd, const char *text)
 {
     return text ? write_all(fd, text, strlen(text) + 1) : write_all(fd, "", 1);
@@ -84,7 +84,7 @@ static bool begins(const struct hello *h, const char *with)
     return h->len > strlen(with) && strcmp(h->text, with) == 0;
 }
 
-/* NULL: it is cut off. */
+/* Returns the next text; NULL: it has no terminator. */
 static const char *take_text(const struct hello *h, size_t *at)
 {
     const char *text = h->text + *at, *end = memchr(text, '\0', h->len - *at);
@@ -104,7 +104,7 @@ bool hello_next(const struct hello *h, size_t *at, struct hello_method *out)
     return out->summary && out->params;
 }
 
-/* An empty name is behind the last method: else the process ended meanwhile. */
+/* An empty name follows the last method, unless the process ended before it wrote that. */
 static bool says_all(const struct hello *h)
 {
     struct hello_method m;

@@ -21,15 +21,15 @@ struct hello {
 bool hello_say(int fd, const struct registry *registry);
 bool hello_refuse(int fd, const char *why);
 
-/* The server: reads what is there, without waiting where the pipe does not.  True: that was all, or
- * is more than a process may say, or there is no memory: hello_refusal(). */
+/* The server reads the bytes in the pipe, and does not block if the pipe does not.  Returns true
+ * when nothing more is read: the process closed the pipe, sent too much, or there is no memory. */
 bool hello_read(struct hello *h, int fd);
 void hello_free(struct hello *h);
 
-/* Of a whole one it says why the process cannot run, for people; NULL: it runs. */
+/* Returns why the process of a whole hello cannot run, for people; NULL: it runs. */
 const char *hello_refusal(const struct hello *h);
-/* The methods of one that runs, one after the other (`at` begins as 0).  Texts are valid as long as
- * the hello, and those of the module; empty: there is none.  False: there are no more. */
+/* Returns the methods of a process that runs, one after the other (`at` begins as 0); false: there
+ * are no more.  The texts are the module's, or empty, and valid as long as the hello. */
 struct hello_method {
     const char *name, *summary, *params;
 };

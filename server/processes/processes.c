@@ -36,7 +36,7 @@ struct module {
     struct module_spec spec;
     char name[NAME_SIZE];             /* of its file */
     struct description *descriptions; /* of its methods */
-    uint64_t ended, failed;           /* processes; with the lock, as what is of each */
+    uint64_t ended, failed;           /* processes; guarded by the lock */
 };
 
 static const struct spawned nothing = {.pidfd = -1, .socket = -1, .hello = -1};
@@ -421,7 +421,8 @@ static bool await_hello(struct process *one, char *error, size_t size)
     return false;
 }
 
-/* What is shown of a method: nobody runs this handler.  False without memory. */
+/* server.describe shows the summary and the parameters of a method by this handler, which no
+ * executor runs.  Returns false without memory. */
 static bool describe(struct module *module, struct method *m, const struct hello_method *said)
 {
     size_t summary = strlen(said->summary) + 1, params = strlen(said->params) + 1;

@@ -60,7 +60,7 @@ struct rpc_processes {
     /* False: it has ended. */
     bool (*hold)(void *arg, uint32_t process, struct rpc_process *out);
     void (*end)(void *arg, uint32_t process); /* kills it; its connection ends thereby */
-    /* Of the module of this place, from 0; false: there are no more. */
+    /* Fills in the figures of the module at this place, from 0; false: there are no more. */
     bool (*figures)(void *arg, uint32_t place, struct rpc_module_figures *out);
 };
 

@@ -64,8 +64,8 @@ void call_params_free(struct call_params *p)
     free(p);
 }
 
-/* The first run of so many free blocks: low ones are used again and again, so that few pages are
- * ever touched.  CALL_PARAMS_BLOCKS: there is none. */
+/* Returns the first run of so many free blocks, or CALL_PARAMS_BLOCKS: low blocks are reused, so
+ * few pages are ever allocated. */
 static uint32_t find_room(const struct call_params *p, uint32_t blocks)
 {
     uint32_t begin = 0;
@@ -78,8 +78,8 @@ static uint32_t find_room(const struct call_params *p, uint32_t blocks)
     return begin + blocks <= CALL_PARAMS_BLOCKS ? begin : CALL_PARAMS_BLOCKS;
 }
 
-/* Has the system give memory for the blocks below `end` now: where it has none, writing there would
- * end the server.  A kernel before 5.14 cannot be asked. */
+/* The system allocates the blocks below `end` now: if it had no memory at the first write, SIGBUS
+ * would end the server.  Kernels before 5.14 do not know MADV_POPULATE_WRITE. */
 static bool touch(struct call_params *p, uint32_t end)
 {
     size_t from = (size_t)p->touched * CALL_PARAMS_BLOCK;
@@ -125,7 +125,7 @@ static uint32_t find_top(const struct call_params *p)
     return top;
 }
 
-/* What is free at the end goes back to the system, but for the first blocks. */
+/* The system gets the free blocks at the end back, but not the first CALL_PARAMS_KEPT bytes. */
 static void trim(struct call_params *p)
 {
     enum { KEPT = CALL_PARAMS_KEPT / CALL_PARAMS_BLOCK };

@@ -9,7 +9,7 @@
 #include "server/tasks/call_params.h"
 #include "server/tasks/task_result.h"
 
-enum { LENT_MIN = CALL_PARAMS_BLOCK / 2 }; /* bytes; what is shorter is copied */
+enum { LENT_MIN = CALL_PARAMS_BLOCK / 2 }; /* bytes; the socket carries shorter parameters */
 
 static const struct rpc_processes *port(const struct worker_link *link)
 {

@@ -12,19 +12,20 @@ static inline bool worker_is_process(const struct worker_link *link)
     return link->number >= 0;
 }
 
-/* Of the link's process; NULL: it is none.  One that has ended already is of no module that there
- * is. */
+/* Returns the module of the link's process; NULL: the link is no process.  A process that has ended
+ * already gets a name that no module has. */
 const char *worker_process_module(const struct worker_link *link);
 
 /* The link was made, or is about to be freed. */
 void worker_process_open(struct worker_link *link);
 void worker_process_close(struct worker_link *link);
 
-/* Puts the parameters, an array of *size bytes, into memory that it shares with the server.  False:
- * they go to it as to any worker, since they are brief, or there is no room now. */
+/* Puts the parameters, an array of *size bytes, into memory that the process shares with the
+ * server. Returns false if they are short, or there is no room now: then the socket carries them.
+ */
 bool worker_process_lend(const struct worker_link *link, struct task *t, uint32_t count,
                          struct span raw, size_t *size);
-/* It has answered this task of its. */
+/* The process has answered this task: the room of its parameters is free. */
 void worker_process_answered(const struct worker_link *link, struct task *t);
 
 /* Its connection has ended, and so does the process, if it has not yet.  The task of the handler

@@ -905,7 +905,7 @@ func silent() {
 	good(task.Cancel(ctx))
 }
 
-// What says that a handler waits, and what it waits for.
+// The parameters by which a handler says that it waits, and for what.
 var begun, waits = make(chan struct{}, 1), make(chan struct{})
 
 // cart is a type of actors whose states had another form before.

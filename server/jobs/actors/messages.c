@@ -91,7 +91,8 @@ static struct actor *find_named(const struct actors *actors, const struct tenant
     return actor_find_hashed(actors, tenant, spec->actor, hash);
 }
 
-/* What it will be taken from as it becomes active, and its state, which its turn begins with. */
+/* The actor will be unlinked from its list as it becomes active, and its turn begins with its
+ * state: their memory is fetched ahead. */
 static void look_ahead(const struct actor *a)
 {
     prefetch(a->prev, PREFETCH_LINE);

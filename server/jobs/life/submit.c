@@ -175,7 +175,7 @@ static bool is_expected(const struct jobs *jobs, struct span method)
     return patterns && registry_may_name(method) && patterns_fit(patterns, method);
 }
 
-/* Of this name; `q`: its queue, or NULL. */
+/* Returns the method of this name; `q` is its queue, or NULL. */
 static const struct method *method_named(struct jobs *jobs, const struct job_queue *q,
                                          struct span name)
 {

@@ -26,8 +26,8 @@ void journal_try_later(struct jobs *jobs)
                        table_time_after(jobs_table(jobs), AO_MS(RETRY_MS)));
 }
 
-/* That says nothing of writes.  The page after the one that was read as the store stopped comes
- * back STORE_CLOSED: all that was written is in the file nevertheless. */
+/* A failed read says nothing of writes.  STORE_CLOSED answers a read that was asked while the store
+ * stopped: the file has all writes nevertheless. */
 static bool is_lost_read(const struct store_op *op)
 {
     bool reads = op->kind == STORE_ROW_GET || op->kind == STORE_ROW_PAGE;

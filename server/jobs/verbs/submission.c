@@ -410,7 +410,7 @@ static void fail_call(struct operation_reply *reply, const struct job *job)
              end && end->text ? end->text : error_meaning(reply->error));
 }
 
-/* A small one is copied to where the answer has room. */
+/* The reply has room for a short result, which is copied there. */
 static void give_result(struct operation_reply *reply, struct blob *result)
 {
     struct span raw = blob_bytes(result);

@@ -32,7 +32,7 @@ struct fresh {
 void fresh_init(struct fresh *f, const uint64_t seed[2]);
 void fresh_fini(struct fresh *f); /* also of zeros */
 
-/* Of its name: the others want it. */
+/* Returns the hash of the actor's name, an argument of the functions below. */
 uint64_t fresh_hash(const struct fresh *f, const struct store_actor *row);
 /* NULL: it has no turn. */
 struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row, uint64_t hash);

@@ -1,4 +1,5 @@
-/* What a process of a module says first, whole, cut off anywhere, and too long. */
+/* The server reads the first message of a module's process: complete, cut off anywhere, or too
+ * long. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
