@@ -905,7 +905,7 @@ func silent() {
 	good(task.Cancel(ctx))
 }
 
-// The parameters by which a handler says that it waits, and for what.
+// A turn of the cart sends to begun before it waits, and goes on when it can read from waits.
 var begun, waits = make(chan struct{}, 1), make(chan struct{})
 
 // cart is a type of actors whose states had another form before.
