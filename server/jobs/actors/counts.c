@@ -140,7 +140,9 @@ static void back(struct jobs *jobs, struct store_op *op);
 
 static void ask(struct actors *actors, struct count_walk *w)
 {
-    struct store_op *op = codec_row_new(actors->jobs, STORE_ROW_PAGE, &store_actors, 0, back);
+    bool has_room = store_chunk_begin(&w->chunk);
+    struct store_op *op =
+        has_room ? codec_row_new(actors->jobs, STORE_ROW_PAGE, &store_actors, 0, back) : NULL;
     if (!op) {
         end(actors, w, false);
         return;
@@ -162,8 +164,7 @@ static void back(struct jobs *jobs, struct store_op *op)
     const struct store_reader reader = {.arg = &page, .row = collect};
     char error[200] = "";
     journal_notice(jobs, op);
-    w->chunk = op->chunk;
-    bool good = op->error == STORE_OK && w->chunk &&
+    bool good = op->error == STORE_OK &&
                 store_chunk_read(w->chunk, &reader, ROWS, error, sizeof error) == 0;
     jobs_worked(jobs, (size_t)page.rows * COUNT_WORK);
     bool again = op->error == STORE_AWAY && w->tries++ < TRIES; /* its answer was lost */

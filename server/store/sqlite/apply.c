@@ -323,7 +323,8 @@ static int apply_members(struct sqlite_store *s, const struct store_op *group)
     return rc;
 }
 
-static int refuse_group(struct sqlite_store *s, struct store_op *group, uint32_t savepoint)
+static int refuse_group(struct sqlite_store *s, struct store_op *group,
+                        const struct states_savepoint *savepoint)
 {
     int rc = statement_run(s->statements.all[STATEMENT_ROLLBACK_TO]);
     states_undo(&s->states, savepoint);
@@ -344,12 +345,12 @@ static int apply_group(struct sqlite_store *s, struct store_op *group)
         store_op_end(group, STORE_FOLLOWS);
         return SQLITE_OK;
     }
-    uint32_t savepoint = states_savepoint(&s->states);
+    const struct states_savepoint savepoint = states_savepoint(&s->states);
     int rc = statement_run(s->statements.all[STATEMENT_SAVEPOINT]);
     if (rc == SQLITE_OK)
         rc = apply_members(s, group);
     if (statement_failed_alone(rc))
-        return refuse_group(s, group, savepoint);
+        return refuse_group(s, group, &savepoint);
     return rc == SQLITE_OK ? statement_run(s->statements.all[STATEMENT_RELEASE]) : rc;
 }
 

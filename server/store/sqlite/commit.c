@@ -19,7 +19,7 @@
 static int roll_back(struct sqlite_store *s)
 {
     bool open = !sqlite3_get_autocommit(s->db);
-    states_undo(&s->states, 0);
+    states_undo(&s->states, NULL);
     return open ? statement_run(s->statements.all[STATEMENT_ROLLBACK]) : SQLITE_OK;
 }
 

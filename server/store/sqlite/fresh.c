@@ -4,14 +4,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ergon/ao.h>
+
 #include "base/siphash.h"
 
 enum { ROOM = 1024 }; /* changes, at first */
+
+/* --- Names --- */
+
+struct store_actor fresh_name(const struct fresh_actor *actor)
+{
+    const char *key = actor->name + actor->type_len;
+    return (struct store_actor){.type = span_of(actor->name, actor->type_len),
+                                .key = span_of(key, actor->key_len),
+                                .tenant = span_of(key + actor->key_len, actor->tenant_len)};
+}
+
+int fresh_compare(const struct store_actor *a, const struct store_actor *b)
+{
+    int by = span_compare(a->type, b->type);
+    if (by == 0)
+        by = span_compare(a->key, b->key);
+    return by == 0 ? span_compare(a->tenant, b->tenant) : by;
+}
+
+static struct fresh_actor *actor_of(const struct pairing_node *node)
+{
+    return ao_of(node, struct fresh_actor, place);
+}
+
+static bool is_before(const struct pairing_node *a, const struct pairing_node *b)
+{
+    const struct store_actor x = fresh_name(actor_of(a)), y = fresh_name(actor_of(b));
+    return fresh_compare(&x, &y) < 0;
+}
+
+/* --- Begin and end --- */
 
 void fresh_init(struct fresh *f, const uint64_t seed[2])
 {
     *f = (struct fresh){.seed = {seed[0], seed[1]}};
     hash_table_init(&f->actors);
+    pairing_init(&f->heaps[0], is_before);
+    pairing_init(&f->heaps[1], is_before);
 }
 
 void fresh_fini(struct fresh *f)
@@ -23,6 +58,8 @@ void fresh_fini(struct fresh *f)
         hash_table_fini(&f->actors);
     free(f->changes);
 }
+
+/* --- Found by their names --- */
 
 /* Hosts choose types, and anybody chooses keys: so only keys need a siphash. */
 static uint64_t mixed(struct span type)
@@ -84,6 +121,19 @@ static bool make_room(struct fresh *f)
     return true;
 }
 
+static void enter(struct fresh *f, struct fresh_actor *a, uint8_t heap)
+{
+    a->heap = heap;
+    pairing_add(&f->heaps[heap], &a->place);
+}
+
+static void leave(struct fresh *f, struct fresh_actor *a)
+{
+    pairing_remove(&f->heaps[a->heap], &a->place);
+}
+
+/* --- Changed --- */
+
 static char *put(char *at, struct span s)
 {
     if (s.len > 0)
@@ -105,22 +155,26 @@ static struct fresh_actor *add(struct fresh *f, const struct store_actor *row, u
     return a;
 }
 
-static void change(struct fresh *f, struct fresh_actor *a, uint64_t seq, bool is_new)
+static void change(struct fresh *f, struct fresh_actor *a, uint64_t seq, bool gone)
 {
-    f->changes[f->count++] = (struct fresh_change){a, a->seq, is_new};
+    f->changes[f->count++] =
+        (struct fresh_change){.actor = a, .before = a->seq, .was_gone = a->gone};
     a->seq = seq;
+    a->gone = gone;
 }
 
 struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t hash,
-                               uint64_t seq, bool *is_first)
+                               const struct store_turn *turn, bool later)
 {
     struct fresh_actor *a = find(f, row, hash);
     bool is_new = !a;
-    assert(seq > 0);
+    assert(turn->seq > 0);
     if (!make_room(f) || (is_new && !(a = add(f, row, hash))))
         return NULL;
-    *is_first = a->seq == 0;
-    change(f, a, seq, is_new);
+    if (a->seq == 0)
+        enter(f, a, later ? !f->now : f->now);
+    change(f, a, turn->seq, turn->gone);
+    f->changes[f->count - 1].is_new = is_new;
     return a;
 }
 
@@ -129,15 +183,29 @@ bool fresh_forget(struct fresh *f, struct fresh_actor *actor)
     assert(actor->seq > 0);
     if (!make_room(f))
         return false;
+    leave(f, actor);
     change(f, actor, 0, false);
     return true;
+}
+
+/* What has a turn is in this fold's heap again: the fold may have left it to the next for the sake
+ * of a turn that is taken back. */
+static void take_back(struct fresh *f, const struct fresh_change *c)
+{
+    struct fresh_actor *a = c->actor;
+    if (a->seq > 0)
+        leave(f, a);
+    a->seq = c->before;
+    a->gone = c->was_gone;
+    if (a->seq > 0)
+        enter(f, a, f->now);
 }
 
 void fresh_undo(struct fresh *f, uint32_t count)
 {
     while (f->count > count) {
         const struct fresh_change *c = &f->changes[--f->count];
-        c->actor->seq = c->before;
+        take_back(f, c);
         if (!c->is_new)
             continue;
         hash_remove(&f->actors, &c->actor->link);
@@ -161,4 +229,75 @@ void fresh_keep(struct fresh *f)
         free(gone);
     }
     f->count = 0;
+}
+
+/* --- In order --- */
+
+struct fresh_actor *fresh_first(struct fresh *f, uint64_t until, uint32_t *looks)
+{
+    struct pairing_node *first;
+    while (*looks > 0 && (first = f->heaps[f->now].root)) {
+        struct fresh_actor *a = actor_of(first);
+        --*looks;
+        if (a->seq <= until)
+            return a;
+        leave(f, a);
+        enter(f, a, !f->now);
+    }
+    return NULL;
+}
+
+void fresh_turn_over(struct fresh *f)
+{
+    assert(!f->heaps[f->now].root);
+    f->now = !f->now;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct store_actor x = fresh_name(*(struct fresh_actor *const *)a),
+                             y = fresh_name(*(struct fresh_actor *const *)b);
+    return fresh_compare(&x, &y);
+}
+
+struct page {
+    struct fresh_actor **actors;
+    uint32_t count, limit;
+    struct store_actor from;
+    struct store_actor last; /* of the first `limit`, where it is full */
+    bool is_full;
+};
+
+static bool is_of_page(const struct page *p, const struct fresh_actor *a)
+{
+    const struct store_actor name = fresh_name(a);
+    return !a->gone && fresh_compare(&name, &p->from) >= 0 &&
+           (!p->is_full || fresh_compare(&name, &p->last) < 0);
+}
+
+/* Leaves the first `limit` of them. */
+static void sort(struct page *p)
+{
+    qsort(p->actors, p->count, sizeof *p->actors, by_name);
+    if (p->count < p->limit)
+        return;
+    p->count = p->limit;
+    p->is_full = true;
+    p->last = fresh_name(p->actors[p->count - 1]);
+}
+
+uint32_t fresh_page(const struct fresh *f, const struct store_actor *from, uint32_t limit,
+                    struct fresh_actor **actors)
+{
+    struct page p = {.actors = actors, .limit = limit, .from = *from};
+    assert(limit > 0);
+    for (int n = 0; n < 2; n++)
+        for (struct pairing_node *at = f->heaps[n].root; at; at = pairing_next(at)) {
+            if (is_of_page(&p, actor_of(at)))
+                p.actors[p.count++] = actor_of(at);
+            if (p.count == 2 * limit)
+                sort(&p);
+        }
+    sort(&p);
+    return p.count;
 }

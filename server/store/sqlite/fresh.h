@@ -1,30 +1,38 @@
 /* Actors with turns that are not folded (states.h): the number of the last turn of each, by its
- * name.  What a transaction changes here is taken back, or kept, as the transaction is.
+ * name and in the order of names, which is that of the table `actors`.  What a transaction changes
+ * here is taken back, or kept, as the transaction is.
  *
  * Thread: the one that has the connection. */
 #ifndef ERGON_STORE_FRESH_H
 #define ERGON_STORE_FRESH_H
 
 #include "base/hash_table.h"
+#include "base/pairing_heap.h"
 #include "server/store/store.h"
 
 struct fresh_actor {
     struct hash_link link;
-    uint64_t seq;  /* of its last turn; 0: it has none any more */
-    uint32_t slot; /* states.c: of its row among those that wait */
+    struct pairing_node place; /* in a heap, while it has a turn */
+    uint64_t seq;              /* of its last turn; 0: it has none any more */
+    uint32_t slot;             /* states.c: of its row among those that wait */
     uint32_t type_len, key_len, tenant_len;
-    char name[]; /* type, key, tenant */
+    bool gone;    /* the last turn removed it */
+    uint8_t heap; /* which one it is in */
+    char name[];  /* type, key, tenant */
 };
 
 struct fresh_change {
     struct fresh_actor *actor;
     uint64_t before; /* its `seq` */
+    bool was_gone;
     bool is_new;
 };
 
 struct fresh {
     struct hash_table actors;
     uint64_t seed[2];
+    struct pairing_heap heaps[2]; /* by name: those of this fold, and of the next */
+    uint8_t now;                  /* which one is of this fold */
     struct fresh_change *changes; /* of the transaction */
     uint32_t count, room;
 };
@@ -32,16 +40,33 @@ struct fresh {
 void fresh_init(struct fresh *f, const uint64_t seed[2]);
 void fresh_fini(struct fresh *f); /* also of zeros */
 
+/* A row that has its name alone, for as long as the actor is there. */
+struct store_actor fresh_name(const struct fresh_actor *actor);
+/* By type, key and tenant: less than 0, 0 or more, as span_compare() says it. */
+int fresh_compare(const struct store_actor *a, const struct store_actor *b);
+
 /* Returns the hash of the actor's name, an argument of the functions below. */
 uint64_t fresh_hash(const struct fresh *f, const struct store_actor *row);
 /* NULL: it has no turn. */
 struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row, uint64_t hash);
-/* Its last turn is this one.  `is_first`: it had none.  NULL without memory: nothing has changed.
- */
+/* Its last turn is this one.  `later`: if it had none, then it is for the next fold.  NULL without
+ * memory: nothing has changed. */
 struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t hash,
-                               uint64_t seq, bool *is_first);
+                               const struct store_turn *turn, bool later);
 /* It has no turn any more; it stays until fresh_keep().  False without memory. */
 bool fresh_forget(struct fresh *f, struct fresh_actor *actor);
+
+/* The first of those of this fold whose last turn is `until` or before; the others that it meets
+ * are left to the next fold.  Takes one off `looks` for each.  NULL: there is none, or no look is
+ * left. */
+struct fresh_actor *fresh_first(struct fresh *f, uint64_t until, uint32_t *looks);
+/* All that a fold takes are forgotten: what was left to the next is its own now. */
+void fresh_turn_over(struct fresh *f);
+
+/* Those that are not gone, from the name `from` on, in order, and at most `limit` of them.
+ * `actors` has room for twice as many.  Returns how many there are. */
+uint32_t fresh_page(const struct fresh *f, const struct store_actor *from, uint32_t limit,
+                    struct fresh_actor **actors);
 
 /* Takes back what changed since there were so many `changes`. */
 void fresh_undo(struct fresh *f, uint32_t count);

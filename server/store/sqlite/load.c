@@ -241,9 +241,9 @@ static int turns(struct reading *r)
 {
     const struct states *t = &r->store->states;
     uint64_t last = t->next - 1;
-    if (t->oldest > 0 && t->oldest <= t->next && last <= ROW_TURN_MAX)
+    if (t->fold.oldest > 0 && t->fold.oldest <= t->next && last <= ROW_TURN_MAX)
         return 0;
-    out_of_order(r, row_turns.table, last <= ROW_TURN_MAX ? t->oldest : last);
+    out_of_order(r, row_turns.table, last <= ROW_TURN_MAX ? t->fold.oldest : last);
     return -1;
 }
 

@@ -98,7 +98,7 @@ static void driver_state(const void *driver, struct store_state *state)
                                   .bytes = s->file_size + s->log_size,
                                   .room = s->room,
                                   .backup = s->backup,
-                                  .unfolded = s->states.next - s->states.oldest};
+                                  .unfolded = s->states.next - s->states.fold.oldest};
 }
 
 static const struct store_fault *driver_fault(const void *driver)

@@ -23,85 +23,45 @@ enum {
 
 enum {
     APPEND,
-    NOTE,
     GET_TURN,
     GET_FOLDED,
-    PAGE,
-    FOLD, /* until which turn, and the last name; NULL: all rows are in place */
-    BEGIN,
-    PART, /* the next names */
-    PART_PUT,
-    PART_REMOVE,
-    PART_ACTORS,
-    PART_FORGET,
-    PART_END,
-    PART_CLEAR,
-    PLACED,
+    PAGE_TURN,
+    PAGE_FOLDED,
+    PUT_FOLDED, /* from a turn */
+    REMOVE_FOLDED,
     DELETE,
-    SHRINK, /* some pages of the tables in memory, of which most names are gone then */
-    END,
     LAST_TURNS
 };
 _Static_assert(LAST_TURNS + 1 == STATES_STATEMENTS, "each has a place");
 
-#define KEY   "type, key, tenant"
-#define F_KEY "f.type, f.key, f.tenant"
+#define KEY "type, key, tenant"
+#define IS  "WHERE type = ?1 AND key = ?2 AND tenant = ?3"
 
-/* @1: the columns of `actors`; @2: the same, of `t`; @3: the same without blobs.  `actor` is a
- * struct fresh_actor, which turn_of() reads. */
+/* @1: the columns of `actors`, which `turns` has, too; @2: the same without blobs. */
 static const char *const texts[STATES_STATEMENTS] = {
-    [NOTE] = "INSERT INTO fresh (" KEY ", actor) VALUES (?1, ?2, ?3, ?4)",
-    [GET_TURN] = "SELECT @2, t.gone FROM turns t WHERE t.seq = ?1",
-    [GET_FOLDED] = "SELECT @1 FROM actors WHERE type = ?1 AND key = ?2 AND tenant = ?3",
-    [PAGE] = "SELECT @3 FROM (SELECT * FROM (SELECT @1 FROM actors WHERE (" KEY ") >= "
-             "(ifnull(?1, ''), ifnull(?2, ''), ifnull(?3, '')) AND NOT EXISTS (SELECT 1 FROM fresh "
-             "f WHERE f.type = actors.type AND f.key = actors.key AND f.tenant = actors.tenant) "
-             "ORDER BY " KEY " LIMIT ?4) UNION ALL SELECT * FROM (SELECT @2 FROM fresh f CROSS "
-             "JOIN turns t ON t.seq = turn_of(f.actor) WHERE (" F_KEY
-             ") >= (ifnull(?1, ''), ifnull(?2, ''), "
-             "ifnull(?3, '')) AND t.gone IS NULL ORDER BY " F_KEY " LIMIT ?4)) "
-             "ORDER BY " KEY " LIMIT ?4",
-    [FOLD] = "SELECT until, " KEY " FROM fold",
-    [BEGIN] = "UPDATE fold SET until = ?1, type = '', key = '', tenant = ''",
-    [PART] = "INSERT INTO part SELECT " KEY ", turn_of(actor), actor FROM fresh WHERE (" KEY ") > "
-             "(?3, ?4, ?5) AND turn_of(actor) <= ?1 ORDER BY " KEY " LIMIT ?2",
-    [PART_PUT] = "REPLACE INTO actors (@1) SELECT @2 FROM part p CROSS JOIN turns t ON "
-                 "t.seq = p.seq WHERE t.gone IS NULL",
-    [PART_REMOVE] = "DELETE FROM actors WHERE (" KEY ") IN (SELECT p.type, p.key, p.tenant FROM "
-                    "part p CROSS JOIN turns t ON t.seq = p.seq WHERE t.gone IS NOT NULL)",
-    [PART_ACTORS] = "SELECT actor FROM part",
-    [PART_FORGET] = "DELETE FROM fresh WHERE (" KEY ") IN (SELECT " KEY " FROM part)",
-    [PART_END] = "UPDATE fold SET (" KEY ") = (SELECT " KEY " FROM part ORDER BY rowid DESC "
-                 "LIMIT 1)",
-    [PART_CLEAR] = "DELETE FROM part",
-    [PLACED] = "UPDATE fold SET type = NULL",
+    [GET_TURN] = "SELECT @1 FROM turns WHERE seq = ?1",
+    [GET_FOLDED] = "SELECT @1 FROM actors " IS,
+    [PAGE_TURN] = "SELECT @2 FROM turns WHERE seq = ?1",
+    [PAGE_FOLDED] = "SELECT @2 FROM actors WHERE (" KEY ") >= "
+                    "(ifnull(?1, ''), ifnull(?2, ''), ifnull(?3, '')) ORDER BY " KEY,
+    [PUT_FOLDED] = "REPLACE INTO actors (@1) SELECT @1 FROM turns WHERE seq = ?1",
+    [REMOVE_FOLDED] = "DELETE FROM actors " IS,
     [DELETE] = "DELETE FROM turns WHERE seq < ?1",
-    [SHRINK] = "PRAGMA temp.incremental_vacuum(256)",
-    [END] = "UPDATE fold SET until = 0",
-    [LAST_TURNS] = "SELECT " KEY ", seq FROM turns ORDER BY seq"};
+    [LAST_TURNS] = "SELECT " KEY ", seq, gone IS NOT NULL FROM turns ORDER BY seq"};
 
-static const char made[] =
-    "PRAGMA temp_store = MEMORY;"
-    "PRAGMA temp.auto_vacuum = INCREMENTAL;"
-    "CREATE TEMP TABLE fresh (type TEXT, key TEXT, tenant TEXT, actor INTEGER, PRIMARY KEY (" KEY
-    ")) WITHOUT ROWID;"
-    "CREATE TEMP TABLE fold (until INTEGER, type TEXT, key TEXT, tenant TEXT);"
-    "CREATE TEMP TABLE part (type TEXT, key TEXT, tenant TEXT, seq INTEGER, actor INTEGER);"
-    "INSERT INTO fold VALUES (0, NULL, NULL, NULL);";
-
-static void columns(char text[static NAMES], const char *prefix, bool blobs)
+static void columns(char text[static NAMES], bool blobs)
 {
     size_t len = 0;
     for (uint32_t n = 0; n < store_actors.count; n++) {
         const struct store_column *c = &store_actors.columns[n];
         bool none = c->kind == COLUMN_BLOB && !blobs;
-        len += (size_t)snprintf(text + len, NAMES - len, "%s%s%s", n ? ", " : "",
-                                none ? "" : prefix, none ? "NULL" : c->name);
+        len += (size_t)snprintf(text + len, NAMES - len, "%s%s", n ? ", " : "",
+                                none ? "NULL" : c->name);
     }
     assert(len < NAMES);
 }
 
-static void expand(char sql[static SQL], const char *text, const char *const columns_of[3])
+static void expand(char sql[static SQL], const char *text, const char *const columns_of[2])
 {
     size_t len = 0;
     for (; *text; text++) {
@@ -122,12 +82,11 @@ static int prepare(struct states *t, int which, const char *sql)
 
 static int prepare_all(struct states *t)
 {
-    char all[NAMES], of_turn[NAMES], plain[NAMES], sql[SQL];
+    char all[NAMES], plain[NAMES], sql[SQL];
     int rc = SQLITE_OK;
-    columns(all, "", true);
-    columns(of_turn, "t.", true);
-    columns(plain, "", false);
-    const char *const columns_of[] = {all, of_turn, plain};
+    columns(all, true);
+    columns(plain, false);
+    const char *const columns_of[] = {all, plain};
     for (int n = 0; n < STATES_STATEMENTS && rc == SQLITE_OK; n++) {
         if (texts[n])
             expand(sql, texts[n], columns_of);
@@ -145,9 +104,10 @@ static int read_numbers(struct states *t)
     int rc = sqlite3_prepare_v2(t->db, "SELECT min(seq), max(seq) FROM turns", -1, &st, NULL);
     if (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
         t->next = (uint64_t)sqlite3_column_int64(st, 1) + 1;
-        t->oldest = sqlite3_column_type(st, 0) == SQLITE_NULL
-                        ? t->next
-                        : (uint64_t)sqlite3_column_int64(st, 0);
+        t->fold.oldest = sqlite3_column_type(st, 0) == SQLITE_NULL
+                             ? t->next
+                             : (uint64_t)sqlite3_column_int64(st, 0);
+        t->kept = t->fold;
     }
     int end = sqlite3_finalize(st);
     return rc != SQLITE_OK ? rc : end;
@@ -155,30 +115,17 @@ static int read_numbers(struct states *t)
 
 /* --- Which actors have turns --- */
 
-static void turn_of(sqlite3_context *to, int argc, sqlite3_value **argv)
-{
-    assert(argc == 1);
-    const struct fresh_actor *actor =
-        (const struct fresh_actor *)(intptr_t)sqlite3_value_int64(argv[0]);
-    sqlite3_result_int64(to, (sqlite3_int64)actor->seq);
-}
-
 static int note(struct states *t, const struct store_actor *row, uint64_t hash,
                 struct waiting_turn *turn)
 {
-    bool is_first;
-    struct fresh_actor *actor = fresh_note(&t->fresh, row, hash, turn->seq, &is_first);
+    const struct store_turn noted = {.seq = turn->seq, .gone = turn->op->kind == STORE_ROW_REMOVE};
+    bool later = t->fold.until > 0 && !t->fold.is_placed;
+    struct fresh_actor *actor = fresh_note(&t->fresh, row, hash, &noted, later);
     turn->actor = actor;
     if (!actor)
         return SQLITE_NOMEM;
-    actor->slot = t->count;
-    if (!is_first)
-        return SQLITE_OK;
-    int rc = row_bind_key(t->all[NOTE], &store_actors, row, t->names);
-    if (rc != SQLITE_OK)
-        return rc;
-    sqlite3_bind_int64(t->all[NOTE], 4, (sqlite3_int64)(intptr_t)actor);
-    return statement_run(t->all[NOTE]);
+    actor->slot = (uint32_t)(turn - t->waiting);
+    return SQLITE_OK;
 }
 
 static struct span text_of(sqlite3_stmt *st, int column)
@@ -187,22 +134,28 @@ static struct span text_of(sqlite3_stmt *st, int column)
     return span_of(at, (size_t)sqlite3_column_bytes(st, column));
 }
 
+/* Numbers below 1 are of damage, for which sqlite_load() refuses the file. */
+static bool note_row(struct states *t, sqlite3_stmt *st)
+{
+    const struct store_actor row = {
+        .type = text_of(st, 0), .key = text_of(st, 1), .tenant = text_of(st, 2)};
+    int64_t seq = sqlite3_column_int64(st, 3);
+    const struct store_turn turn = {.seq = (uint64_t)seq,
+                                    .gone = (uint8_t)sqlite3_column_int(st, 4)};
+    bool good = seq <= 0 || fresh_note(&t->fresh, &row, fresh_hash(&t->fresh, &row), &turn, false);
+    fresh_keep(&t->fresh);
+    return good;
+}
+
 static int note_all(struct states *t)
 {
     sqlite3_stmt *st = t->all[LAST_TURNS];
-    int rc = sqlite3_exec(t->db, "BEGIN", NULL, NULL, NULL);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        const struct store_actor row = {
-            .type = text_of(st, 0), .key = text_of(st, 1), .tenant = text_of(st, 2)};
-        struct waiting_turn turn = {.seq = (uint64_t)sqlite3_column_int64(st, 3)};
-        bool is_good = turn.seq > 0; /* else sqlite_load() refuses the file */
-        rc = is_good ? note(t, &row, fresh_hash(&t->fresh, &row), &turn) : SQLITE_OK;
-    }
+    int rc;
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+        if (!note_row(t, st))
+            rc = SQLITE_NOMEM;
     int end = sqlite3_reset(st);
-    fresh_keep(&t->fresh);
-    if (rc == SQLITE_DONE)
-        rc = end == SQLITE_OK ? sqlite3_exec(t->db, "COMMIT", NULL, NULL, NULL) : end;
-    return rc;
+    return rc == SQLITE_DONE ? end : rc;
 }
 
 /* --- Appended --- */
@@ -283,26 +236,30 @@ int states_put(struct states *t, const struct store_op *op, bool at_once)
     struct waiting_turn *before = waits(t, op, hash);
     if (before) {
         before->op = op;
-        return SQLITE_OK;
+        return before->actor->gone == (op->kind == STORE_ROW_REMOVE)
+                   ? SQLITE_OK
+                   : note(t, (const struct store_actor *)op->row, hash, before);
     }
     return make_room(t) ? add(t, op, hash, at_once) : SQLITE_NOMEM;
 }
 
-uint32_t states_savepoint(const struct states *t)
+struct states_savepoint states_savepoint(const struct states *t)
 {
     assert(t->count == 0);
-    return t->fresh.count;
+    return (struct states_savepoint){t->fresh.count, t->fold};
 }
 
-void states_undo(struct states *t, uint32_t savepoint)
+void states_undo(struct states *t, const struct states_savepoint *savepoint)
 {
     t->count = 0;
-    fresh_undo(&t->fresh, savepoint);
+    t->fold = savepoint ? savepoint->fold : t->kept;
+    fresh_undo(&t->fresh, savepoint ? savepoint->changes : 0);
 }
 
 void states_keep(struct states *t)
 {
     assert(t->count == 0);
+    t->kept = t->fold;
     fresh_keep(&t->fresh);
 }
 
@@ -318,10 +275,6 @@ int states_open(struct states *t, sqlite3 *db, const struct row_names *names)
     sqlite3_randomness(sizeof seed, seed);
     fresh_init(&t->fresh, seed);
     int rc = row_view_make(db, &t->view);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_create_function(db, "turn_of", 1, SQLITE_UTF8, NULL, turn_of, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(db, made, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = prepare_all(t);
     if (rc == SQLITE_OK)
@@ -344,27 +297,38 @@ static int take(struct store_op *op, const void *row)
     return row_take(op, row) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int get_turn(struct states *t, struct store_op *op, uint64_t seq)
+/* One row without a blob more, or none. */
+static int read_row(struct states *t, sqlite3_stmt *st, void *row)
 {
-    alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
-    sqlite3_stmt *st = t->all[GET_TURN];
-    sqlite3_bind_int64(st, 1, (sqlite3_int64)seq);
     int rc = sqlite3_step(st);
     if (rc != SQLITE_ROW)
-        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
-    if (sqlite3_column_type(st, (int)store_actors.count) != SQLITE_NULL)
-        return SQLITE_OK; /* it is gone */
-    return row_read(st, 0, &store_actors, row, t->names) ? SQLITE_MISMATCH : take(op, row);
+        return rc;
+    return row_read(st, 0, &store_actors, row, t->names) ? SQLITE_MISMATCH : SQLITE_ROW;
+}
+
+static int get(struct states *t, struct store_op *op, int which)
+{
+    alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
+    int rc = read_row(t, t->all[which], row);
+    if (rc == SQLITE_ROW)
+        rc = take(op, row);
+    sqlite3_reset(t->all[which]);
+    return rc;
+}
+
+static int get_turn(struct states *t, struct store_op *op, uint64_t seq)
+{
+    sqlite3_bind_int64(t->all[GET_TURN], 1, (sqlite3_int64)seq);
+    int rc = get(t, op, GET_TURN);
+    return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
 }
 
 static int get_folded(struct states *t, struct store_op *op)
 {
-    alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
-    sqlite3_stmt *st = t->all[GET_FOLDED];
-    int rc = row_bind_key(st, &store_actors, op->row, t->names);
-    if (rc != SQLITE_OK || (rc = sqlite3_step(st)) != SQLITE_ROW)
-        return rc == SQLITE_DONE ? SQLITE_OK : rc;
-    return row_read(st, 0, &store_actors, row, t->names) ? SQLITE_MISMATCH : take(op, row);
+    int rc = row_bind_key(t->all[GET_FOLDED], &store_actors, op->row, t->names);
+    if (rc == SQLITE_OK)
+        rc = get(t, op, GET_FOLDED);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 static int get_one(struct states *t, struct store_op *op)
@@ -372,35 +336,90 @@ static int get_one(struct states *t, struct store_op *op)
     const struct store_actor *row = (const struct store_actor *)op->row;
     const struct fresh_actor *actor = fresh_find(&t->fresh, row, fresh_hash(&t->fresh, row));
     op->found = false;
-    int rc = actor ? get_turn(t, op, actor->seq) : get_folded(t, op);
-    sqlite3_reset(t->all[actor ? GET_TURN : GET_FOLDED]);
-    return rc;
+    if (!actor)
+        return get_folded(t, op);
+    return actor->gone ? SQLITE_OK : get_turn(t, op, actor->seq);
 }
 
-static int add_rows(struct states *t, struct store_op *op, sqlite3_stmt *st)
+/* --- Read by pages --- */
+
+/* Two sources in the order of names: actors with turns, and rows of `actors` that have none. */
+struct page {
+    struct states *states;
+    struct fresh_actor **next, **end;
+    bool has_row;
+    alignas(8) uint8_t row[STORE_ROW_MAX];
+};
+
+/* SQLITE_OK: the next row is there, or there is none any more. */
+static int next_folded(struct page *p)
 {
+    struct states *t = p->states;
+    const struct store_actor *row = (const struct store_actor *)p->row;
     int rc;
-    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-        alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
-        if (row_read(st, 0, &store_actors, row, t->names))
-            return SQLITE_MISMATCH;
-        if (!store_chunk_row(op->chunk, &store_actors, row))
-            return SQLITE_NOMEM;
+    do {
+        memset(p->row, 0, sizeof p->row);
+        rc = read_row(t, t->all[PAGE_FOLDED], p->row);
+    } while (rc == SQLITE_ROW && fresh_find(&t->fresh, row, fresh_hash(&t->fresh, row)));
+    p->has_row = rc == SQLITE_ROW;
+    return p->has_row || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int add_row(struct store_op *op, const void *row)
+{
+    return store_chunk_row(op->chunk, &store_actors, row) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+static int add_turn(struct states *t, struct store_op *op, uint64_t seq)
+{
+    alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
+    sqlite3_stmt *st = t->all[PAGE_TURN];
+    sqlite3_bind_int64(st, 1, (sqlite3_int64)seq);
+    int rc = read_row(t, st, row);
+    if (rc == SQLITE_ROW)
+        rc = add_row(op, row);
+    sqlite3_reset(st);
+    return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+}
+
+static bool is_turn_next(const struct page *p)
+{
+    if (p->next == p->end || !p->has_row)
+        return p->next < p->end;
+    const struct store_actor name = fresh_name(*p->next);
+    return fresh_compare(&name, (const struct store_actor *)p->row) < 0;
+}
+
+static int add_rows(struct page *p, struct store_op *op)
+{
+    int rc = next_folded(p);
+    for (uint32_t n = 0; n < op->limit && rc == SQLITE_OK; n++) {
+        if (is_turn_next(p)) {
+            rc = add_turn(p->states, op, (*p->next++)->seq);
+        } else if (p->has_row) {
+            rc = add_row(op, p->row);
+            rc = rc == SQLITE_OK ? next_folded(p) : rc;
+        } else {
+            break;
+        }
     }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc;
 }
 
 static int get_page(struct states *t, struct store_op *op)
 {
-    sqlite3_stmt *st = t->all[PAGE];
-    int rc = row_bind_key(st, &store_actors, op->row, t->names);
-    if (rc != SQLITE_OK)
-        return rc;
-    if (!store_chunk_begin(&op->chunk))
+    struct fresh_actor **actors = malloc(2 * (size_t)op->limit * sizeof(struct fresh_actor *));
+    if (!actors || !store_chunk_begin(&op->chunk)) {
+        free(actors);
         return SQLITE_NOMEM;
-    sqlite3_bind_int64(st, 4, op->limit);
-    rc = add_rows(t, op, st);
-    sqlite3_reset(st);
+    }
+    struct page page = {.states = t, .next = actors, .end = actors};
+    page.end += fresh_page(&t->fresh, (const struct store_actor *)op->row, op->limit, actors);
+    int rc = row_bind_key(t->all[PAGE_FOLDED], &store_actors, op->row, t->names);
+    if (rc == SQLITE_OK)
+        rc = add_rows(&page, op);
+    sqlite3_reset(t->all[PAGE_FOLDED]);
+    free(actors);
     return rc;
 }
 
@@ -414,90 +433,62 @@ int states_get(struct states *t, struct store_op *op)
 
 bool states_fold_due(const struct states *t, bool idle)
 {
-    return t->folds || t->next - t->oldest >= (idle ? FOLD_AT_REST : FOLD_AT);
+    return t->fold.until > 0 || t->next - t->fold.oldest >= (idle ? FOLD_AT_REST : FOLD_AT);
 }
 
-static int run(struct states *t, int which, uint64_t until)
+static int run_number(struct states *t, int which, uint64_t number)
 {
-    if (sqlite3_bind_parameter_count(t->all[which]) > 0)
-        sqlite3_bind_int64(t->all[which], 1, (sqlite3_int64)until);
+    sqlite3_bind_int64(t->all[which], 1, (sqlite3_int64)number);
     return statement_run(t->all[which]);
 }
 
-static int run_all(struct states *t, const int *which, uint32_t count)
+static int fold_one(struct states *t, struct fresh_actor *actor)
 {
     int rc = SQLITE_OK;
-    for (uint32_t n = 0; n < count && rc == SQLITE_OK; n++)
-        rc = run(t, which[n], 0);
+    if (actor->gone) {
+        const struct store_actor name = fresh_name(actor);
+        rc = row_bind_key(t->all[REMOVE_FOLDED], &store_actors, &name, t->names);
+        if (rc == SQLITE_OK)
+            rc = statement_run(t->all[REMOVE_FOLDED]);
+    } else {
+        rc = run_number(t, PUT_FOLDED, actor->seq);
+    }
+    return rc != SQLITE_OK || fresh_forget(&t->fresh, actor) ? rc : SQLITE_NOMEM;
+}
+
+static int fold_part(struct states *t)
+{
+    const uint32_t more = t->added + t->added / 2; /* than come: it has to end */
+    uint32_t looks = more > t->fold_step ? more : t->fold_step;
+    struct fresh_actor *actor;
+    int rc = SQLITE_OK;
+    while (rc == SQLITE_OK && (actor = fresh_first(&t->fresh, t->fold.until, &looks)))
+        rc = fold_one(t, actor);
+    if (rc == SQLITE_OK && looks > 0) {
+        t->fold.is_placed = true;
+        fresh_turn_over(&t->fresh);
+    }
     return rc;
 }
 
-static int forget_part(struct states *t)
-{
-    sqlite3_stmt *st = t->all[PART_ACTORS];
-    int rc;
-    bool good = true;
-    while (good && (rc = sqlite3_step(st)) == SQLITE_ROW)
-        good = fresh_forget(&t->fresh, (struct fresh_actor *)(intptr_t)sqlite3_column_int64(st, 0));
-    sqlite3_reset(st);
-    return !good ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-static int fold_part(struct states *t, uint64_t until)
-{
-    static const int steps[] = {PART_PUT, PART_REMOVE, PART_FORGET, PART_END, PART_CLEAR};
-    const uint32_t more = t->added + t->added / 2; /* than come: it has to end */
-    sqlite3_bind_int64(t->all[PART], 2, more > t->fold_step ? more : t->fold_step);
-    int rc = run(t, PART, until);
-    if (rc != SQLITE_OK)
-        return rc;
-    if (sqlite3_changes(t->db) == 0)
-        return run(t, PLACED, 0); /* no name is left behind the last */
-    rc = forget_part(t);
-    return rc != SQLITE_OK ? rc : run_all(t, steps, sizeof steps / sizeof *steps);
-}
-
-/* SQLite frees a page a row. */
-static int shrink(struct states *t)
-{
-    int rc;
-    while ((rc = sqlite3_step(t->all[SHRINK])) == SQLITE_ROW)
-        ;
-    sqlite3_reset(t->all[SHRINK]);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
 /* The first go first: a turn that is there is never older than one of its actor that is not. */
-static int delete_part(struct states *t, uint64_t until)
+static int delete_part(struct states *t)
 {
     const uint32_t more = 4 * t->added; /* likewise */
-    uint64_t end = t->oldest + (more > t->delete_step ? more : t->delete_step);
-    bool last = end > until;
-    t->oldest = last ? until + 1 : end;
-    int rc = run(t, DELETE, t->oldest);
-    if (rc == SQLITE_OK)
-        rc = shrink(t);
-    if (rc != SQLITE_OK || !last)
-        return rc;
-    t->folds = false;
-    return run(t, END, 0);
+    uint64_t end = t->fold.oldest + (more > t->delete_step ? more : t->delete_step);
+    bool last = end > t->fold.until;
+    t->fold.oldest = last ? t->fold.until + 1 : end;
+    if (last)
+        t->fold = (struct fold){.oldest = t->fold.oldest};
+    return run_number(t, DELETE, t->fold.oldest);
 }
 
 static int fold(struct states *t)
 {
-    sqlite3_stmt *st = t->all[FOLD];
-    int rc = sqlite3_step(st);
-    uint64_t until = (uint64_t)sqlite3_column_int64(st, 0);
-    bool placed = sqlite3_column_type(st, 1) == SQLITE_NULL;
-    for (int n = 0; n < 3; n++)
-        sqlite3_bind_value(t->all[PART], 3 + n, sqlite3_column_value(st, 1 + n));
-    sqlite3_reset(st);
-    if (rc != SQLITE_ROW)
-        return rc == SQLITE_DONE ? SQLITE_INTERNAL : rc;
-    t->folds = true;
-    if (until == 0)
-        return run(t, BEGIN, t->next - 1);
-    return placed ? delete_part(t, until) : fold_part(t, until);
+    if (t->fold.until > 0)
+        return t->fold.is_placed ? delete_part(t) : fold_part(t);
+    t->fold.until = t->next - 1;
+    return SQLITE_OK;
 }
 
 /* What a turn holds was bound as that of a row is, so that only damage can be refused. */

@@ -5,10 +5,9 @@
  * A turn waits to be written with the others of its batch, and takes the place of one of its actor
  * that waits.
  *
- * Tables in memory tell which actors have turns, in the order of their names (`fresh`), and how far
- * the fold is (`fold`).  As they are SQLite's, they are rolled back as the file is.  The number of
- * the last turn of each is in fresh.h, by which actors are found.  All are made anew from `turns`
- * at the start; a turn that was folded before, and is still there, is folded again.
+ * The memory knows which actors have turns (fresh.h), and how far the fold is.  Both are taken back
+ * as the transaction is.  At the start they are made anew from `turns`; a turn that was folded and
+ * is still there is folded again.
  *
  * Thread: the one that has the connection. */
 #ifndef ERGON_STORE_STATES_H
@@ -19,12 +18,23 @@
 #include "server/store/sqlite/fresh.h"
 #include "server/store/sqlite/row_view.h"
 
-enum { STATES_STATEMENTS = 19 };
+enum { STATES_STATEMENTS = 9 };
 
 struct waiting_turn {
     const struct store_op *op;
     uint64_t seq;
     const struct fresh_actor *actor;
+};
+
+struct fold {
+    uint64_t oldest; /* about: the number of the first turn that is there; at most `next` */
+    uint64_t until;  /* the turn up to which this fold goes; 0: there is none */
+    bool is_placed;  /* all rows are in place, and turns are being deleted */
+};
+
+struct states_savepoint {
+    uint32_t changes; /* of `fresh` */
+    struct fold fold;
 };
 
 struct states {
@@ -37,9 +47,8 @@ struct states {
     uint32_t count, room, at;        /* of these; the one that is being written */
     struct store_turn turn;          /* that one */
     uint64_t next;                   /* the number of the next turn */
-    uint64_t oldest;                 /* about: that of the first that is there; at most `next` */
+    struct fold fold, kept;          /* how far it is, and was when the last transaction ended */
     uint32_t added;                  /* turns, since the client set it to 0 */
-    bool folds;                      /* some of the turns are being folded */
     uint32_t fold_step, delete_step; /* rows of one; constant, tests have others */
 };
 
@@ -56,9 +65,9 @@ int states_put(struct states *t, const struct store_op *op, bool at_once);
 int states_write(struct states *t);
 
 /* A savepoint of the transaction, for states_undo(). */
-uint32_t states_savepoint(const struct states *t);
-/* The transaction was rolled back to this savepoint; 0: as a whole. */
-void states_undo(struct states *t, uint32_t savepoint);
+struct states_savepoint states_savepoint(const struct states *t);
+/* The transaction was rolled back to this savepoint; NULL: as a whole. */
+void states_undo(struct states *t, const struct states_savepoint *savepoint);
 /* It was committed. */
 void states_keep(struct states *t);
 
