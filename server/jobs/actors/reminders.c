@@ -6,6 +6,7 @@
 #include "server/jobs/accessors.h"
 #include "server/jobs/life/outcome.h"
 #include "server/jobs/persist/codec.h"
+#include "server/jobs/persist/journal.h"
 #include "server/jobs/sched/out.h"
 #include "server/jobs/sched/queueing.h"
 
@@ -136,6 +137,7 @@ void reminders_forget_all(struct actor *a)
     struct job *job;
     while ((job = reminders_next(a, NULL))) {
         reminders_unname(a, job);
+        job_message(job)->withdrawn = job_message(job)->forgotten = false;
         job_cancel(scheduler_of(a), job);
     }
 }
@@ -199,27 +201,39 @@ bool reminders_withdraw(struct actor *a, struct span name, struct withdrawn *all
     return true;
 }
 
-/* NULL: it has ended meanwhile. */
-static struct job *open_job(const struct actor *a, uint64_t id)
-{
-    struct job *job = table_find(scheduler_of(a)->table, id);
-    return job && job_is_open(job) ? job : NULL;
-}
-
 static void free_withdrawn(struct withdrawn *all)
 {
     free(all->ids);
     *all = (struct withdrawn){0};
 }
 
+/* NULL: it is gone. */
+static struct job *released(const struct actor *a, uint64_t id)
+{
+    struct job *job = table_find(scheduler_of(a)->table, id);
+    if (job)
+        job_message(job)->withdrawn = job_message(job)->forgotten = false;
+    return job;
+}
+
+/* What could not be written while it was forgotten. */
+static void write_late(const struct actor *a, struct job *job)
+{
+    if (job_is(job, JOB_DIRTY))
+        journal_write(a->type->actors->jobs, job);
+}
+
 void reminders_confirm(struct actor *a, struct withdrawn *all, const struct job *own)
 {
     for (uint32_t i = 0; i < all->count; i++) {
-        struct job *job = open_job(a, all->ids[i]);
+        struct job *job = released(a, all->ids[i]);
         if (!job)
             continue;
+        if (!job_is_open(job)) { /* it was cancelled meanwhile */
+            write_late(a, job);
+            continue;
+        }
         reminders_unname(a, job);
-        job_message(job)->withdrawn = false;
         if (job != own)
             job_cancel(scheduler_of(a), job);
     }
@@ -229,10 +243,10 @@ void reminders_confirm(struct actor *a, struct withdrawn *all, const struct job 
 void reminders_restore(struct actor *a, struct withdrawn *all)
 {
     for (uint32_t i = 0; i < all->count; i++) {
-        struct job *job = open_job(a, all->ids[i]);
+        struct job *job = released(a, all->ids[i]);
         if (!job)
             continue;
-        job_message(job)->withdrawn = false;
+        write_late(a, job);
         if (job->state == JOB_WAITING && job->reason == JOB_WHY_COMMIT)
             job_schedule(scheduler_of(a), job, false);
     }
@@ -244,6 +258,13 @@ static void row_back(struct jobs *jobs, struct store_op *row)
 {
     (void)jobs;
     (void)row;
+}
+
+/* NULL: it has ended meanwhile. */
+static struct job *open_job(const struct actor *a, uint64_t id)
+{
+    struct job *job = table_find(scheduler_of(a)->table, id);
+    return job && job_is_open(job) ? job : NULL;
 }
 
 bool reminders_write(struct actor *a, const struct withdrawn *all, const struct job *own,
@@ -258,6 +279,7 @@ bool reminders_write(struct actor *a, const struct withdrawn *all, const struct 
         if (has_row && !row)
             return false;
         if (row) {
+            job_message(job)->forgotten = true;
             codec_group_add(group, row);
             ++*count;
         }

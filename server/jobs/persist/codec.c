@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "proto/job_options.h"
 #include "proto/scanner.h"
 #include "proto/traceparent.h"
@@ -472,8 +473,10 @@ const char *row_check_task(const struct store_task *row)
         return fault;
     if (row->reminder.len > 0 && (row->actor.len == 0 || row->key.len + row->coalesce.len > 0))
         return "it is a reminder of no actor, or has another name besides";
-    if (row->reminder.len > JOB_NAME_MAX || row->every > CODEC_DUE_NEVER)
-        return "the name of the reminder is too long, or it never comes again";
+    if (row->reminder.len > 0 && !utf8_is_name(row->reminder, JOB_NAME_MAX))
+        return "the name of the reminder is none";
+    if (row->every > CODEC_DUE_NEVER)
+        return "it never comes again";
     if (row->reminder.len == 0 && row->every > 0)
         return "it comes again, and is no reminder";
     if (row->batch >= row->id || (row->batch > 0 && row->actor.len + row->coalesce.len > 0))

@@ -124,12 +124,20 @@ static void drop_group(struct jobs *jobs, struct store_op *group)
     codec_write_back(jobs, group);
 }
 
+/* A row that followed the one that forgets it would undo that. */
+static enum message_write begin_write(struct jobs *jobs, struct job *job, struct store_op **group)
+{
+    if (job->is_message && job_message(job)->forgotten)
+        return MESSAGE_WRITE_LATER;
+    return job_writes_more(job) ? begin_group(jobs, job, group) : MESSAGE_WRITE;
+}
+
 /* False without memory: then it is tried again later. */
 static bool push_row(struct jobs *jobs, struct job *job)
 {
     bool tells_shares = codec_is_anew(job) && is_shared(job);
     struct store_op *group = NULL;
-    enum message_write may = job_writes_more(job) ? begin_group(jobs, job, &group) : MESSAGE_WRITE;
+    enum message_write may = begin_write(jobs, job, &group);
     if (may == MESSAGE_WRITE_LATER) {
         job_mark(job, JOB_DIRTY);
         return true;

@@ -578,6 +578,48 @@ KEPT_TEST(a_crash_before_the_write_leaves_them)
     assert_null(named(w, "tea"));
 }
 
+static void change_delay(struct jobs_world *w, uint64_t id, ao_time delay)
+{
+    struct operation *op = world_operation(w, &operation_task_change);
+    op->change = (struct change_arguments){
+        .id = id, .change = {.priority = CHANGE_NO_PRIORITY, .timed = true, .delay = delay}};
+    world_give(w, op);
+}
+
+/* Its own row could not be written, and is written at the stop, behind what forgets it. */
+KEPT_TEST(what_is_forgotten_stays_so_over_a_stop)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t a = tell(w), tea = put(w, "tea", AO_S(60), 0);
+    w->store->error = STORE_FULL;
+    change_delay(w, tea, AO_S(50));
+    commit(w);
+    forgets(w, a, "tea");
+    answer(w, a, "\x01");
+    commit(w);
+    w->store->error = STORE_OK;
+    jobs_world_restart(w);
+    offer_some(w, DURABLE_FSYNC);
+    assert_null(named(w, "tea"));
+    jobs_world_pass(w, AO_S(60));
+    assert_false(is_out(w, tea));
+    stage_balances(w);
+}
+
+KEPT_TEST(what_is_cancelled_while_it_is_forgotten_ends)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t tea = put(w, "tea", AO_S(60), 0), a = tell(w);
+    forgets(w, a, "tea");
+    answer(w, a, "\x01");
+    world_cancel(w, world_job(w, tea));
+    commit(w);
+    jobs_world_pass(w, AO_S(1));
+    assert_true(is_gone(w, tea) || world_state(w, tea) == JOB_CANCELLED);
+    assert_null(named(w, "tea"));
+    stage_balances(w);
+}
+
 KEPT_TEST(a_reminder_puts_and_forgets_itself)
 {
     offer_some(w, DURABLE_FSYNC);
