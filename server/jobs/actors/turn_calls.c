@@ -53,15 +53,28 @@ static bool is_read(struct jobs *jobs, const struct job_spec *spec)
     return q && q->method && method_actor(q->method) & ACTOR_READS;
 }
 
-/* Has an earlier attempt of the turn made the call, and it has ended?  Then it waits for nobody. */
-static bool is_answered(struct jobs *jobs, const struct job_spec *spec, struct span tenant,
-                        const struct actor *to)
+/* The message that the call joins, by its key or by `coalesce`; NULL: it is a new one. */
+static const struct job *joined_by(struct jobs *jobs, const struct job_spec *spec,
+                                   struct span tenant, const struct actor *to)
 {
     const struct span everywhere = {0};
+    const struct job_table *t = jobs_table(jobs);
     const struct job *job =
-        spec->key.len > 0 ? key_find(&jobs_table(jobs)->keys, tenant, everywhere, spec->key, to)
-                          : NULL;
-    return job && !job_is_open(job);
+        spec->key.len > 0 ? key_find(&t->keys, tenant, everywhere, spec->key, to) : NULL;
+    if (!job && spec->coalesce.len > 0)
+        job = key_find(&t->shared, tenant, spec->method, spec->coalesce, to);
+    return job;
+}
+
+/* The job whose turn ends before the call is answered; NULL: the call waits for nobody.  A read
+ * that another call began may wait for a turn itself. */
+static const struct job *waited_for(struct jobs *jobs, const struct job_spec *spec,
+                                    struct span tenant, const struct actor *to)
+{
+    const struct job *joined = to ? joined_by(jobs, spec, tenant, to) : NULL;
+    if (joined)
+        return job_is_open(joined) ? runs_before(joined) : NULL;
+    return is_read(jobs, spec) ? NULL : head_of(to);
 }
 
 /* The turns from the one that the call would wait for to the caller: how many; 0: it leads
@@ -72,8 +85,7 @@ static uint32_t walk(struct jobs *jobs, const struct operation *op, const struct
     struct span tenant = spec->tenant.len > 0 ? spec->tenant : op->tenant;
     const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
     const struct actor *to = messages->find(messages->arg, tenant, spec->actor);
-    bool waits = to && !is_read(jobs, spec) && !is_answered(jobs, spec, tenant, to);
-    const struct job *job = waits ? head_of(to) : NULL;
+    const struct job *job = waited_for(jobs, spec, tenant, to);
     for (uint32_t count = 0; job && count < TURNS_MOST;) {
         jobs_worked(jobs, WALK_WORK);
         path[count++] = job;
