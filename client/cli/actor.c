@@ -1,5 +1,6 @@
 /* ergon actor: states with a name, which take messages one at a time. */
 #include "client/cli/actor_remind.h"
+#include "client/cli/actor_steer.h"
 #include "client/cli/actor_watch.h"
 #include "client/cli/ask.h"
 #include "client/cli/contents.h"
@@ -109,8 +110,6 @@ static const struct command ACTOR_TELL = {
 
 struct actor_options {
     const char *tenant; /* first: TENANT_OPTIONS fills it */
-    const char *reason;
-    bool reset;
 };
 
 static const struct option_spec TENANT_OPTIONS[] = {
@@ -124,11 +123,8 @@ typedef struct ergon_request *about_fn(const char *actor,
 
 static struct ergon_request *about(about_fn *make, const char *name, const struct actor_options *o)
 {
-    struct ergon_actor_options options = {.size = sizeof options,
-                                          .tenant = o->tenant,
-                                          .state = make == ergon_request_actor_get,
-                                          .reset = o->reset,
-                                          .reason = o->reason};
+    struct ergon_actor_options options = {
+        .size = sizeof options, .tenant = o->tenant, .state = make == ergon_request_actor_get};
     return make(name, &options);
 }
 
@@ -206,129 +202,6 @@ static const struct command ACTOR_EXPLAIN = {
     .arguments_min = 1,
     .arguments_max = -1,
     .talk = explain,
-    .timeout_ms = ACTOR_TIMEOUT_MS,
-};
-
-/* ---- start, stop, wake, drop ---- */
-
-static enum status steer_one(struct session *s, about_fn *make, const struct actor_options *o,
-                             const char *name)
-{
-    json_t *answer;
-    enum status status = ask_json(s, about(make, name, o), &answer);
-    if (status != STATUS_OK)
-        return status;
-    if (s->globals->json)
-        return print_json(answer);
-    if (output_is_names())
-        say("%s\n", name);
-    else if (!s->globals->quiet)
-        say("%s  %s\n", name,
-            make == ergon_request_actor_drop ? "dropped" : json_text(answer, "stage"));
-    json_decref(answer);
-    return STATUS_OK;
-}
-
-static enum status steer(struct session *s, about_fn *make, const void *options, int argc,
-                         char **argv)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; i < argc; i++) {
-        s->about = argc > 1 ? argv[i] : NULL;
-        enum status one = steer_one(s, make, options, argv[i]);
-        if (status == STATUS_OK)
-            status = one;
-    }
-    return status;
-}
-
-static enum status start(struct session *s, const void *options, int argc, char **argv)
-{
-    return steer(s, ergon_request_actor_start, options, argc, argv);
-}
-
-static const struct option_spec START_OPTIONS[] = {
-    {0, "reset", NULL, "without its state", OPTION_FLAG, offsetof(struct actor_options, reset)},
-    {0},
-};
-
-static const struct command ACTOR_START = {
-    .name = "actor start",
-    .arguments = "TYPE/KEY...",
-    .summary = "let a stopped actor go on",
-    .text = "Its messages run again, in their order. Prints the stage.\n",
-    .examples = "  ergon actor start twin/boiler-7\n"
-                "  ergon actor start --reset twin/boiler-7\n",
-    .options = START_OPTIONS,
-    .shared = TENANT_OPTIONS,
-    .options_size = sizeof(struct actor_options),
-    .arguments_min = 1,
-    .arguments_max = -1,
-    .talk = start,
-    .timeout_ms = ACTOR_TIMEOUT_MS,
-};
-
-static enum status stop(struct session *s, const void *options, int argc, char **argv)
-{
-    return steer(s, ergon_request_actor_stop, options, argc, argv);
-}
-
-static const struct option_spec STOP_OPTIONS[] = {
-    {0, "reason", "TEXT", "what callers get to read", OPTION_TEXT,
-     offsetof(struct actor_options, reason)},
-    {0},
-};
-
-static const struct command ACTOR_STOP = {
-    .name = "actor stop",
-    .arguments = "TYPE/KEY...",
-    .summary = "stop an actor: it runs no message until ergon actor start",
-    .text = "What runs goes on. Callers are answered STOPPED, other messages wait.\n",
-    .examples = "  ergon actor stop --reason 'wrong prices' cart/42\n",
-    .options = STOP_OPTIONS,
-    .shared = TENANT_OPTIONS,
-    .options_size = sizeof(struct actor_options),
-    .arguments_min = 1,
-    .arguments_max = -1,
-    .talk = stop,
-    .timeout_ms = ACTOR_TIMEOUT_MS,
-};
-
-static enum status wake(struct session *s, const void *options, int argc, char **argv)
-{
-    return steer(s, ergon_request_actor_wake, options, argc, argv);
-}
-
-static const struct command ACTOR_WAKE = {
-    .name = "actor wake",
-    .arguments = "TYPE/KEY...",
-    .summary = "end the sleep of a stepped actor",
-    .text = "Its next step comes now. An actor that is not stepped stays as it is.\n",
-    .examples = "  ergon actor wake ticker/tea\n",
-    .shared = TENANT_OPTIONS,
-    .options_size = sizeof(struct actor_options),
-    .arguments_min = 1,
-    .arguments_max = -1,
-    .talk = wake,
-    .timeout_ms = ACTOR_TIMEOUT_MS,
-};
-
-static enum status drop(struct session *s, const void *options, int argc, char **argv)
-{
-    return steer(s, ergon_request_actor_drop, options, argc, argv);
-}
-
-static const struct command ACTOR_DROP = {
-    .name = "actor drop",
-    .arguments = "TYPE/KEY...",
-    .summary = "forget an actor, with its state and its messages",
-    .text = "Its messages are cancelled; what runs changes nothing any more.\n",
-    .examples = "  ergon actor drop cart/42\n",
-    .shared = TENANT_OPTIONS,
-    .options_size = sizeof(struct actor_options),
-    .arguments_min = 1,
-    .arguments_max = -1,
-    .talk = drop,
     .timeout_ms = ACTOR_TIMEOUT_MS,
 };
 

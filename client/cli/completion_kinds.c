@@ -37,7 +37,7 @@ const char *const *completion_choices(const char *command, const char *option)
          "state",
          {"queued", "delayed", "waiting", "running", "parked", "done", "failed", "cancelled",
           "expired", "dead"}},
-        {"actor list", "stage", {"active", "sleeping", "stopped"}},
+        {NULL, "stage", {"active", "sleeping", "stopped"}},
         {"actor list", "sort", {"waiting"}},
         {"actor call", "durable", {"none", "async", "fsync"}},
         {"actor tell", "durable", {"none", "async", "fsync"}},

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Actors: one message at a time, states that turns change, steps, sleep and stop, by handlers of the module demo and by a worker."""
 import contextlib
+import json
 import os
 import unittest
 
@@ -630,6 +631,37 @@ class Durable(KeptTest):
         for call in sent:
             busy.result(call)
         self.assertEqual(run_ergon(self.server.urls[0], "actor", "list", "-o", "name", "counter/2")[1].decode().split(), names[200:])
+
+    def test_many_are_stopped_started_and_dropped_by_what_they_are(self):
+        self.start()
+        client, url = self.connect(), self.server.urls[0]
+        for call in [client.send("actor.call", f"counter/{place}-{n:04}", "add", [1]) for place in ("eu", "us") for n in range(1100)]:
+            client.result(call)
+
+        def does(*words):
+            status, out, text = run_ergon(url, "actor", *words)
+            return out.decode() if status == 0 else (status, text)
+
+        def stopped():
+            return does("list", "-o", "name", "-n", "5000", "--stage", "stopped").split()
+
+        eu = [f"counter/eu-{n:04}" for n in range(1100)]
+        which = ("--type", "counter", "--prefix", "counter/eu-")
+        self.assertEqual(does("stop", *which, "--dry-run"), "1100 actors would be stopped\n")
+        self.assertEqual(stopped(), [])
+        client.call("actor.stop", eu[7], {"reason": "by hand"})
+        self.assertEqual(does("stop", *which, "--reason", "wrong prices"), "1099 actors stopped\n")  # more than a page
+        self.assertEqual(stopped(), eu)
+        self.assertEqual([client.call("actor.get", name)["stopped"] for name in (eu[0], eu[7])], ["wrong prices", "by hand"])
+        self.crash()
+        client, url = self.connect(), self.server.urls[0]
+        self.assertEqual(json.loads(does("start", "--all", "-o", "json", "--dry-run")), {"started": 1100, "dry_run": True})
+        self.assertEqual(does("start", "--prefix", "counter/eu-", "-o", "name").split(), eu)
+        self.assertEqual(does("start", "--all"), "0 actors started\n")
+        self.assertEqual(does("drop", "--prefix", "counter/eu-000"), "10 actors dropped\n")
+        self.assertEqual(len(does("list", "-o", "name", "-n", "5000").split()), 2190)
+        for words in ["stop"], ["drop", "--dry-run"], ["stop", "--all", "counter/us-0001"], ["wake", "--dry-run", "counter/us-0001"]:
+            self.assertEqual(does(*words)[0], 2, words)
 
     def test_a_type_may_stay_in_memory(self):
         self.start()

@@ -183,7 +183,8 @@ ACTOR_TEST(a_call_that_was_answered_closes_no_cycle)
     answer(w, b, NULL);
 }
 
-/* A turn that is tried again joins the read that its first attempt called, which may wait for it. */
+/* A turn that is tried again joins the read that its first attempt called, which may wait for it.
+ */
 ACTOR_TEST(a_read_that_a_call_joins_may_close_a_cycle)
 {
     struct job_spec to_2 = TELL("node/2", "node.read"), to_1 = TELL("node/1", "node.run");
