@@ -110,7 +110,9 @@ static void import(const char *to, const char *lines, size_t len)
     bool imported = store_import(&o, in, said) == OFFLINE_GOOD;
     fclose(in);
     fclose(said);
-    bool sound = imported && look_check(to) == OFFLINE_GOOD;
+    /* Files of former versions may have such texts: the import names their lines. */
+    bool has_zero = !imported && strstr(errors, "has U+0000, which no store takes");
+    bool sound = has_zero || (imported && look_check(to) == OFFLINE_GOOD);
     if (!sound)
         fprintf(stderr, "ERGON_DAMAGES_FROM=%d: %s", (int)current,
                 imported ? "the copy is not sound\n" : errors);

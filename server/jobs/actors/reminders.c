@@ -216,7 +216,7 @@ static struct job *released(const struct actor *a, uint64_t id)
     return job;
 }
 
-/* What could not be written while it was forgotten. */
+/* Writes the row that had to wait while the reminder was forgotten. */
 static void write_late(const struct actor *a, struct job *job)
 {
     if (job_is(job, JOB_DIRTY))

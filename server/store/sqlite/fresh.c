@@ -188,8 +188,8 @@ bool fresh_forget(struct fresh *f, struct fresh_actor *actor)
     return true;
 }
 
-/* What has a turn is in this fold's heap again: the fold may have left it to the next for the sake
- * of a turn that is taken back. */
+/* An actor that has a turn is in this fold's heap again: the fold may have left it to the next for
+ * the sake of a turn that is taken back. */
 static void take_back(struct fresh *f, const struct fresh_change *c)
 {
     struct fresh_actor *a = c->actor;
@@ -275,7 +275,7 @@ static bool is_of_page(const struct page *p, const struct fresh_actor *a)
            (!p->is_full || fresh_compare(&name, &p->last) < 0);
 }
 
-/* Leaves the first `limit` of them. */
+/* Sorts them, and leaves the first `limit`. */
 static void sort(struct page *p)
 {
     qsort(p->actors, p->count, sizeof *p->actors, by_name);

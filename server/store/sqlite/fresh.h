@@ -40,9 +40,9 @@ struct fresh {
 void fresh_init(struct fresh *f, const uint64_t seed[2]);
 void fresh_fini(struct fresh *f); /* also of zeros */
 
-/* A row that has its name alone, for as long as the actor is there. */
+/* Returns a row that has the name alone, which points into the actor. */
 struct store_actor fresh_name(const struct fresh_actor *actor);
-/* By type, key and tenant: less than 0, 0 or more, as span_compare() says it. */
+/* Compares names by type, key and tenant, as span_compare() does. */
 int fresh_compare(const struct store_actor *a, const struct store_actor *b);
 
 /* Returns the hash of the actor's name, an argument of the functions below. */
@@ -56,15 +56,15 @@ struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, u
 /* It has no turn any more; it stays until fresh_keep().  False without memory. */
 bool fresh_forget(struct fresh *f, struct fresh_actor *actor);
 
-/* The first of those of this fold whose last turn is `until` or before; the others that it meets
- * are left to the next fold.  Takes one off `looks` for each.  NULL: there is none, or no look is
- * left. */
+/* Returns the first actor of this fold whose last turn is `until` or before, and leaves the others
+ * that it meets to the next fold.  It takes one off `looks` for each.  NULL: there is none, or no
+ * look is left. */
 struct fresh_actor *fresh_first(struct fresh *f, uint64_t until, uint32_t *looks);
-/* All that a fold takes are forgotten: what was left to the next is its own now. */
+/* Begins with the actors that were left to the next fold.  All of this one are forgotten. */
 void fresh_turn_over(struct fresh *f);
 
-/* Those that are not gone, from the name `from` on, in order, and at most `limit` of them.
- * `actors` has room for twice as many.  Returns how many there are. */
+/* Puts into `actors` those that are not gone, from the name `from` on, in order, `limit` of them at
+ * most; there is room for twice as many.  It looks at all.  Returns how many they are. */
 uint32_t fresh_page(const struct fresh *f, const struct store_actor *from, uint32_t limit,
                     struct fresh_actor **actors);
 

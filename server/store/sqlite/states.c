@@ -297,7 +297,7 @@ static int take(struct store_op *op, const void *row)
     return row_take(op, row) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* One row without a blob more, or none. */
+/* Reads the next row.  SQLITE_ROW, SQLITE_DONE where there is none, or an error. */
 static int read_row(struct states *t, sqlite3_stmt *st, void *row)
 {
     int rc = sqlite3_step(st);
@@ -343,7 +343,7 @@ static int get_one(struct states *t, struct store_op *op)
 
 /* --- Read by pages --- */
 
-/* Two sources in the order of names: actors with turns, and rows of `actors` that have none. */
+/* A page has two sources in the order of names: actors with turns, and rows of the others. */
 struct page {
     struct states *states;
     struct fresh_actor **next, **end;
@@ -351,7 +351,7 @@ struct page {
     alignas(8) uint8_t row[STORE_ROW_MAX];
 };
 
-/* SQLITE_OK: the next row is there, or there is none any more. */
+/* Returns SQLITE_OK where the next row is there, and where there is none any more. */
 static int next_folded(struct page *p)
 {
     struct states *t = p->states;
