@@ -247,6 +247,17 @@ class Spans(OtlpTest):
             self.assertEqual([line.split() for line in f], [[str(n), a.context] for n, a in enumerate(attempts, 1)])
         self.assertEqual(len({s.id for s in (whole, *waits, *attempts)}), 7)
 
+    def test_a_message_names_its_actor_and_what_its_turn_sends_is_below_it(self):
+        _, client = self.serve()
+        client.call("actor.call", "counter/a", "add", [3])
+        client.call("actor.call", "counter/a", "give", ["counter/b", 3], {"traceparent": PARENT})
+        whole, turn = self.collector.one("task counter.give"), self.collector.one("process counter.give")
+        told, *parts = (self.collector.one(f"{what} counter.add") for what in ("task", "wait", "process"))
+        self.assertEqual([s.attributes["ergon.actor"] for s in (whole, turn)], ["counter/a"] * 2)
+        self.assertEqual([s.attributes["ergon.actor"] for s in (told, *parts)], ["counter/b"] * 3)
+        self.assertEqual((whole.trace, whole.parent, turn.parent), (TRACE, PARENT_SPAN, whole.id))
+        self.assertEqual((told.trace, told.parent, [s.parent for s in parts]), (TRACE, turn.id, [told.id] * 2))
+
     def test_a_task_of_a_handler_here_that_dies(self):
         _, client = self.serve()
         self.ended(client, self.submit(client, "fail", "ODD", "no", traceparent=PARENT, retries=1, backoff="1ms"))

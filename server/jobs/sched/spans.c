@@ -57,7 +57,7 @@ bool spans_passed(const struct scheduler *s, const struct job *job, struct trace
 
 /* --- What all of them say --- */
 
-enum { COMMON = 3, OWN_MAX = 5 };
+enum { COMMON = 4, OWN_MAX = 5 };
 
 struct told {
     struct otlp_span span;
@@ -97,6 +97,8 @@ static void begin(struct told *t, const struct job *job, const struct job_trace 
     add_text(t, "messaging.system", "ergon");
     add(t, "messaging.destination.name", job->queue->name, 0);
     add_text(t, "messaging.message.id", id_text(job->id, t->id));
+    if (job->is_message)
+        add(t, "ergon.actor", message_actor(job), 0);
 }
 
 static void begin_attempt(struct told *t, const struct job *job, const struct job_trace *trace,

@@ -81,6 +81,39 @@ ACTOR_TEST(a_turn_that_fails_changes_nothing_and_a_retry_keeps_its_place)
     has_state(w, "cart/1", "\x01", 1);
 }
 
+static void run_now(struct jobs_world *w, uint64_t id)
+{
+    struct operation *op = world_operation(w, &operation_task_run_now);
+    op->change.id = id;
+    world_give(w, op);
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+/* One that was given up joins at the end; the others keep their places. */
+ACTOR_TEST(people_end_a_wait_and_try_again_and_move_no_other)
+{
+    offer_usual(w);
+    uint64_t a = tell(w, "cart/1"), b = tell(w, "cart/1"), c = tell(w, "cart/1");
+    fail_it(w, a, "PERMANENT");
+    assert_int_equal(world_state(w, a), JOB_FAILED);
+    assert_true(is_out(w, b));
+    assert_true(world_retry(w, world_job(w, a)));
+    is_waiting(w, a, JOB_WHY_ACTOR);
+    uint64_t d = tell(w, "cart/1");
+    fail_it(w, b, "FAILED");
+    assert_int_equal(world_state(w, b), JOB_DELAYED);
+    run_now(w, b);
+    jobs_world_settle(w);
+    assert_true(is_out(w, b));
+    uint64_t later = post(w, &TELL("cart/1", "cart.add", .delay = AO_S(60)));
+    run_now(w, later);
+    is_waiting(w, later, JOB_WHY_ACTOR);
+    uint64_t order[] = {b, c, a, d, later};
+    for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
+        answer(w, order[i], NULL);
+    assert_null(actor_of(w, "cart/1"));
+}
+
 ACTOR_TEST(an_attempt_that_is_late_holds_its_actor_and_changes_nothing)
 {
     offer_usual(w);
