@@ -1,14 +1,15 @@
-"""Rubbish from workers: whatever they say, only their own tasks are harmed.  Each run follows from its seed, but for the order in which
+"""Rubbish from workers: whatever they say, only their own tasks, and turns of their own actors, are harmed.  Each run follows from its seed, but for the order in which
 threads come to their turns."""
 import os
 import random
 import threading
+import time
 import unittest
 
 import msgpack
 
 from bare_worker import Worker
-from harness import RemoteError, Server, eventually
+from harness import RemoteError, Server, eventually, scratch
 
 SEEDS = [int(s) for s in os.environ.get("ERGON_SEEDS", "1,2,3").split(",")]
 CALLS = 100
@@ -28,7 +29,7 @@ class Bad(threading.Thread):
     def run(self):
         while not self.over:
             try:
-                self.worker = Worker(self.server, "t.bad", slots=self.rng.choice((1, 2, 8)), context=self.rng.random() < 0.5)
+                self.worker = self.register()
             except (OSError, RemoteError):
                 continue
             self.lives, self.held = self.lives + 1, []
@@ -38,6 +39,9 @@ class Bad(threading.Thread):
             except (OSError, ValueError, AssertionError, RemoteError, msgpack.UnpackException):
                 pass
             self.worker.close()
+
+    def register(self):
+        return Worker(self.server, "t.bad", slots=self.rng.choice((1, 2, 8)), context=self.rng.random() < 0.5)
 
     def end(self):
         """Ends its connection, whichever it has by now.  True: the thread has ended."""
@@ -95,6 +99,43 @@ class Bad(threading.Thread):
                 worker.answer(self.held.pop(), self.value())
 
 
+def turn(method, *params):
+    """Counts in the state; a turn of `bad` tells `good/told`."""
+    count = (params[-1]["state"] or 0) + 1
+    return [count, {"state": count} | ({"tell": [["good/told", "add"]]} if method == "bad.add" else {})]
+
+
+TIMEOUT = 0.25  # s, of a turn of `bad`
+
+
+class BadHost(Bad):
+    """What it says well of its actors counts them, once for each message; all else is to change nothing."""
+
+    def register(self):
+        return Worker(self.server, "bad.add", slots=self.rng.choice((1, 2, 8)), context=True,
+                      actors={"bad": {"timeout": int(TIMEOUT * 1000), "intensity": 0, "durable": "fsync"}})
+
+    def act(self, number, method, params):
+        rng, worker = self.rng, self.worker
+        result, changes = turn(method, *params)
+        wrong = {"state": 10**9, "tell": [["good/told", "add"]]}  # were it taken
+        actions = {
+            "well": lambda: worker.answer(number, [result, changes]), "nothing": lambda: worker.answer(number, [result, None]),
+            "twice": lambda: (worker.answer(number, [result, changes]), worker.answer(number, [result, wrong])),
+            "late": lambda: (time.sleep(2 * TIMEOUT), worker.answer(number, [result, wrong])),
+            "unknown": lambda: worker.answer(number, [result, wrong | {"stale": 1}]), "more": lambda: worker.answer(number, [result, wrong, 1]),
+            "denied": lambda: worker.answer(number, [result, wrong | {"tell": [["good/told", "add", [], {"tenant": "other"}]]}]),
+            "large": lambda: worker.answer(number, [result, wrong | {"state": "x" * rng.choice((70000, MESSAGE_MAX - 30, MESSAGE_MAX + 1))}]),
+            "cut": lambda: (worker.send_bytes(msgpack.packb([1, number, None, [result, wrong]])[:-rng.randrange(1, 20)]), worker.reset()),
+            "strange": lambda: worker.answer(number + rng.choice((-1, 1, 1 << 20)), [result, wrong | {"stale": 1}]),
+            "turn": lambda: worker.send("actor.tell", "good/told", "add", [], {"turn": rng.choice((0, number + 1000, "x"))}),
+        }
+        if rng.random() < 0.5:
+            actions[rng.choice(["well"] * 8 + list(actions))]()
+        else:
+            super().act(number, method, params)
+
+
 class Rubbish(unittest.TestCase):
     def good(self, server, over):
         worker = Worker(server, "t.good", slots=4)
@@ -143,6 +184,52 @@ class Rubbish(unittest.TestCase):
             thread.join()
             worker.close()
             self.assertEqual(server.stop(), 0, server.log_text()[-2000:])
+
+    def host(self, server, *methods):
+        worker = Worker(server, *methods, slots=8, context=True, actors={m.split(".")[0]: {} for m in methods})
+        self.addCleanup(worker.close)
+
+        def serve():
+            try:
+                while True:
+                    worker.serve(turn)
+            except (OSError, ValueError):
+                pass  # the server ends before
+        threading.Thread(target=serve, daemon=True).start()
+
+    def play_with_actors(self, seed):
+        with Server("--limits-message", "1m", "--limits-penalty", "off", "--store", os.path.join(scratch(self.addCleanup), "tasks.db")) as server:
+            self.host(server, "good.add")
+            bad = [BadHost(server, seed * 100 + i) for i in range(3)]
+            with server.connect() as client, server.connect() as other:
+                eventually(lambda: all(b.lives > 0 for b in bad), "all have begun")
+                told = []
+                for first in range(0, CALLS, 10):
+                    wild = [other.send("actor.call", f"bad/{i % 4}", "add", [], {"deadline": "250ms"}) for i in range(first, first + 10)]
+                    told += [other.call("actor.tell", f"bad/{i}", "add", [], {"retries": 5, "backoff": "1ms", "keep": "1h"})["id"] for i in range(4)]
+                    tame = [client.send("actor.call", "good/called", "add") for _ in range(10)]
+                    self.assertEqual([self.ended(client, c) for c in tame], list(range(first + 1, first + 11)))
+                    for call in wild:
+                        self.ended(other, call)
+                for b in bad:
+                    b.stop()
+                self.host(server, "bad.add")
+                self.assertEqual(client.call("task.wait", told, {"timeout": "60s", "result": False})["open"], [])
+                shown = [client.call("actor.get", f"bad/{i}", {"state": True}) for i in range(4)]
+                counts = [s["version"] for s in shown]
+                self.assertEqual([s["state"] for s in shown], [n or None for n in counts])
+                self.assertGreater(sum(counts), 0)
+                get = lambda: client.call("actor.get", "good/told", {"state": True})["state"]  # noqa: E731
+                eventually(lambda: get() >= sum(counts), "each turn's message has come")
+                self.assertEqual((get(), client.call("actor.get", "good/told")["waiting"]), (sum(counts), 0))
+                audit = client.call("server.audit")
+                self.assertTrue(audit["balanced"] is not False, audit)
+            self.assertEqual(server.stop(), 0, server.log_text()[-2000:])
+
+    def test_only_turns_of_its_own_actors_are_harmed(self):
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                self.play_with_actors(seed)
 
     def test_only_its_own_tasks_are_harmed(self):
         for seed in SEEDS:
