@@ -34,6 +34,13 @@ static int each(struct sqlite_store *s, const char *sql, bool (*row)(void *arg, 
     return end;
 }
 
+/* A table of which some tasks have a row; it is read beside them, in the same order. */
+struct beside {
+    const struct store_table *table;
+    sqlite3_stmt *st;
+    uint64_t id; /* of the row that it is at; 0: there are no more */
+};
+
 struct reading {
     struct sqlite_store *store;
     const struct store_reader *reader;
@@ -42,7 +49,7 @@ struct reading {
     const struct store_table *table; /* whose rows are read */
     uint64_t last;                   /* id: of the task, or of the event's, that was read last */
     uint32_t seq;                    /* of that event */
-    uint64_t options, lives;         /* rows that belonged to a task */
+    struct beside options, lives;
 };
 
 static bool stopped(struct reading *r)
@@ -123,30 +130,60 @@ static bool table_row(void *arg, sqlite3_stmt *st)
     return r->reader->row(r->reader->arg, t, row) || refused(r, t->one, number_of(t, row));
 }
 
-static bool is_there(sqlite3_stmt *st, uint32_t id)
+static bool read_part(struct reading *r, sqlite3_stmt *st, const struct store_table *m,
+                      struct store_task *task)
 {
-    return sqlite3_column_type(st, (int)id) != SQLITE_NULL;
+    const struct store_column *bad = row_read(st, 0, m, task, &r->store->names);
+    return !bad || bad_column(r, m->table, task->id, bad);
 }
 
-/* The columns of the map `m`, from the column `first` on, into the task. */
-static bool read_part(struct reading *r, sqlite3_stmt *st, uint32_t first,
-                      const struct store_table *m, struct store_task *task)
+static bool beside_next(struct reading *r, struct beside *b)
 {
-    const struct store_column *bad = row_read(st, first, m, task, &r->store->names);
-    return !bad || bad_column(r, m->table, task->id, bad);
+    uint64_t was = b->id;
+    int rc = sqlite3_step(b->st);
+    b->id = rc == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(b->st, 0) : 0;
+    if (rc == SQLITE_DONE || (rc == SQLITE_ROW && b->id > was && b->id <= INT64_MAX))
+        return true;
+    return rc == SQLITE_ROW ? out_of_order(r, b->table->table, b->id)
+                            : fail(r->store, r->error, r->size) == 0;
+}
+
+static bool beside_open(struct reading *r, struct beside *b, const struct store_table *m)
+{
+    char sql[ROW_SQL_MAX];
+    row_select_sql(m, false, sql);
+    b->table = m;
+    if (sqlite3_prepare_v2(r->store->db, sql, -1, &b->st, NULL) != SQLITE_OK)
+        return fail(r->store, r->error, r->size) == 0;
+    return beside_next(r, b);
+}
+
+/* It belongs to a task, or the task that had it has lost its own row. */
+static bool stray(struct reading *r, const struct beside *b)
+{
+    store_damaged(r->error, r->size, path_of(r->store), "row %lld of `%s` belongs to no task",
+                  (long long)b->id, b->table->table);
+    return false;
+}
+
+/* The row of this task, if it has one. */
+static bool beside_read(struct reading *r, struct beside *b, struct store_task *task, bool *has)
+{
+    *has = b->id == task->id;
+    if (b->id > 0 && b->id < task->id)
+        return stray(r, b);
+    return !*has || read_part(r, b->st, b->table, task);
 }
 
 static bool read_task(struct reading *r, sqlite3_stmt *st, struct store_task *task)
 {
-    uint32_t options = row_submissions.count, life = options + row_options.count;
-    bool has_life = is_there(st, life);
-    task->has_options = is_there(st, options);
-    r->options += task->has_options;
-    r->lives += has_life;
-    task->has_life = has_life;
-    return read_part(r, st, 0, &row_submissions, task) &&
-           (!task->has_options || read_part(r, st, options, &row_options, task)) &&
-           (!has_life || read_part(r, st, life, &row_lives, task));
+    if (!read_part(r, st, &row_submissions, task))
+        return false;
+    if (task->id <= r->last || task->id > INT64_MAX)
+        return out_of_order(r, row_submissions.table, task->id);
+    r->last = task->id;
+    return beside_read(r, &r->options, task, &task->has_options) &&
+           beside_read(r, &r->lives, task, &task->has_life);
 }
 
 static bool task_row(void *arg, sqlite3_stmt *st)
@@ -155,10 +192,10 @@ static bool task_row(void *arg, sqlite3_stmt *st)
     struct store_task task = {0};
     if (!read_task(r, st, &task))
         return false;
-    if (task.id <= r->last || task.id > INT64_MAX)
-        return out_of_order(r, row_submissions.table, task.id);
-    r->last = task.id;
-    return r->reader->task(r->reader->arg, &task) || refused(r, "task", task.id);
+    if (!r->reader->task(r->reader->arg, &task))
+        return refused(r, "task", task.id);
+    return (!task.has_options || beside_next(r, &r->options)) &&
+           (!task.has_life || beside_next(r, &r->lives));
 }
 
 static bool event_row(void *arg, sqlite3_stmt *st)
@@ -187,39 +224,16 @@ static int table(struct reading *r, const struct store_table *m,
     return each(r->store, sql, row, r, r->error, r->size);
 }
 
-struct count {
-    uint64_t rows;
-};
-
-static bool count_row(void *arg, sqlite3_stmt *st)
-{
-    ((struct count *)arg)->rows = (uint64_t)sqlite3_column_int64(st, 0);
-    return true;
-}
-
-/* Options and a life belong to a task, or the task that had them has lost its own row. */
-static int none_left(struct reading *r, const struct store_table *m, uint64_t belonged)
-{
-    char sql[ROW_SQL_MAX];
-    struct count count = {0};
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", m->table);
-    if (each(r->store, sql, count_row, &count, r->error, r->size) != 0)
-        return -1;
-    if (count.rows == belonged)
-        return 0;
-    return store_damaged(r->error, r->size, path_of(r->store),
-                         "of %llu rows of `%s` only %llu belong to a task",
-                         (unsigned long long)count.rows, m->table, (unsigned long long)belonged);
-}
-
+/* A join would look up each row of the other tables, and read their columns where there is none. */
 static int tasks(struct reading *r)
 {
-    char sql[ROW_SQL_MAX];
-    row_select_tasks_sql(sql);
-    return each(r->store, sql, task_row, r, r->error, r->size) ||
-                   none_left(r, &row_options, r->options) || none_left(r, &row_lives, r->lives)
-               ? -1
-               : 0;
+    bool good =
+        beside_open(r, &r->options, &row_options) && beside_open(r, &r->lives, &row_lives) &&
+        table(r, &row_submissions, task_row) == 0 &&
+        (r->options.id == 0 || stray(r, &r->options)) && (r->lives.id == 0 || stray(r, &r->lives));
+    sqlite3_finalize(r->options.st);
+    sqlite3_finalize(r->lives.st);
+    return good ? 0 : -1;
 }
 
 static int counts(struct reading *r)

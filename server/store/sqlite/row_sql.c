@@ -153,29 +153,6 @@ void row_select_one_sql(const struct store_table *m, char sql[static ROW_SQL_MAX
     add(&s, " FROM %s WHERE id = ?1", m->table);
 }
 
-static void add_columns(struct sql *s, const char *before, const struct store_table *m)
-{
-    for (uint32_t n = 0; n < m->count; n++)
-        add(s, "%s%s.%s", n ? ", " : before, m->table, m->columns[n].name);
-}
-
-static void add_join(struct sql *s, const struct store_table *m)
-{
-    add(s, " LEFT JOIN %s ON %s.id = %s.id", m->table, m->table, row_submissions.table);
-}
-
-void row_select_tasks_sql(char sql[static ROW_SQL_MAX])
-{
-    struct sql s = {.at = sql};
-    add_columns(&s, "SELECT ", &row_submissions);
-    add_columns(&s, ", ", &row_options);
-    add_columns(&s, ", ", &row_lives);
-    add(&s, " FROM %s", row_submissions.table);
-    add_join(&s, &row_options);
-    add_join(&s, &row_lives);
-    add(&s, " ORDER BY %s.id", row_submissions.table);
-}
-
 /* --- The tables themselves --- */
 
 enum { ABOUT_AT = 33 /* the column at which comments begin */ };

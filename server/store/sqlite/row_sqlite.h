@@ -56,7 +56,5 @@ void row_select_sql(const struct store_table *m, bool back, char sql[static ROW_
 void row_select_from_sql(const struct store_table *m, const char *key,
                          char sql[static ROW_SQL_MAX]);
 void row_select_one_sql(const struct store_table *m, char sql[static ROW_SQL_MAX]); /* of id ?1 */
-/* Whole tasks by id: the columns of the three maps, one after another. */
-void row_select_tasks_sql(char sql[static ROW_SQL_MAX]);
 
 #endif

@@ -279,13 +279,13 @@ STORE_TEST(a_state_that_is_missing)
 STORE_TEST(a_life_whose_task_is_gone)
 {
     is_damaged_by(w, "INSERT INTO lives (id, state) VALUES (17, 'done')",
-                  "of 1 rows of `lives` only 0 belong to a task");
+                  "row 17 of `lives` belongs to no task");
 }
 
 STORE_TEST(options_whose_task_is_gone)
 {
     is_damaged_by(w, "INSERT INTO options (id, priority) VALUES (17, 3)",
-                  "of 1 rows of `options` only 0 belong to a task");
+                  "row 17 of `options` belongs to no task");
 }
 
 STORE_TEST(counters_that_count_nothing)
