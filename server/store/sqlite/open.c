@@ -15,7 +15,8 @@
 
 enum {
     BUSY_MS = 2000,    /* how long somebody with sqlite3 may keep us from writing */
-    CACHE_KIB = 16384, /* of pages */
+    READ_KIB = 256,    /* of pages, while each is read once, in order */
+    SERVE_KIB = 16384, /* likewise, while any may be needed again */
     FILE_MODE = 0600   /* parameters are nobody else's affair */
 };
 
@@ -72,18 +73,25 @@ static int is_wal(void *result, int columns, char **values, char **names)
     return 0;
 }
 
+void sqlite_cache(struct sqlite_store *s, bool serves)
+{
+    char pragma[40];
+    snprintf(pragma, sizeof pragma, "PRAGMA cache_size = -%d", serves ? SERVE_KIB : READ_KIB);
+    sqlite3_exec(s->db, pragma, NULL, NULL, NULL); /* else it stays as it is, which does no harm */
+}
+
 /* EXTRA is FULL, and syncs the folder where a rollback journal was removed.  A new file
  * has such a journal before it has its log: if the journal came back after a power cut, it would
  * take back what was committed since.  Debian's SQLite writes zeros over deleted rows unless this
  * pragma says otherwise. */
 static int prepare_file(struct sqlite_store *s)
 {
-    char pragmas[160];
-    snprintf(pragmas, sizeof pragmas,
-             "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = OFF; PRAGMA cache_size = -%d;",
-             CACHE_KIB);
     sqlite3_busy_timeout(s->db, BUSY_MS);
-    return sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
+    sqlite_cache(s, false);
+    return sqlite3_exec(s->db, "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = OFF", NULL, NULL,
+                        NULL) == SQLITE_OK
+               ? 0
+               : -1;
 }
 
 static int start_log(struct sqlite_store *s, const char *path, char *error, size_t size)

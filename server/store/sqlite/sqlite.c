@@ -30,6 +30,7 @@ static void driver_serve(void *driver, bool on)
     struct sqlite_store *s = driver;
     bool keep = !on && (s->broken == STORE_CORRUPT || parts_look(s) == SQLITE_CORRUPT);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep, NULL);
+    sqlite_cache(s, on);
 }
 
 static void driver_begin(void *driver, struct store_batch *batch)

@@ -91,6 +91,8 @@ struct sqlite_store {
 /* As store_driver's open() and close(), which say it all. */
 struct sqlite_store *sqlite_open(const struct store_setup *setup, char *error, size_t size);
 void sqlite_close(struct sqlite_store *s);
+/* How many pages SQLite keeps in memory: few until the store serves. */
+void sqlite_cache(struct sqlite_store *s, bool serves);
 
 /* --- load.c --- */
 int sqlite_load(struct sqlite_store *s, const struct store_reader *reader, char *error,
