@@ -103,7 +103,7 @@ bool actors_trim(struct actors *actors)
 /* --- Made --- */
 
 static struct actor *make(struct actors *actors, struct actor_type *type, struct tenant *tenant,
-                          struct span name)
+                          struct span name, uint64_t hash)
 {
     struct actor *a = cells_take(&actors->cells, actor_size(name.len));
     if (!a)
@@ -111,7 +111,7 @@ static struct actor *make(struct actors *actors, struct actor_type *type, struct
     *a = (struct actor){.type = type, .tenant = tenant, .name_len = (uint8_t)name.len};
     a->residence = actor_is_durable(a) ? ACTOR_AWAY : ACTOR_HERE;
     memcpy(a->name, name.at, name.len);
-    a->by_name.hash = actor_hash(actors, tenant, name);
+    a->by_name.hash = hash;
     hash_add(&actors->by_name, &a->by_name);
     tenant->jobs++;
     counter_add(&type->count, 1);
@@ -130,13 +130,12 @@ static uint32_t open_at_most(const struct job_table *table)
 }
 
 struct actor *actor_recovered(struct actors *actors, struct actor_type *type, struct tenant *tenant,
-                              struct span name)
+                              struct span name, uint64_t hash)
 {
     if (actors->by_name.count == 0)
         hash_reserve(&actors->by_name, open_at_most(jobs_table(actors->jobs)));
-    uint64_t hash = actor_hash(actors, tenant, name);
     struct actor *a = actor_find_hashed(actors, tenant, name, hash);
-    return a ? a : make(actors, type, tenant, name);
+    return a ? a : make(actors, type, tenant, name, hash);
 }
 
 struct actor *actor_get(struct actor *found, struct actor_type *type, struct tenant *tenant,
@@ -146,7 +145,9 @@ struct actor *actor_get(struct actor *found, struct actor_type *type, struct ten
     bool is_here = found && found->residence == ACTOR_HERE;
     if (room && !is_here && !actors_make_room(type->actors, tenant, ROOM, why))
         return NULL;
-    struct actor *a = found ? found : make(type->actors, type, tenant, name);
+    struct actor *a =
+        found ? found
+              : make(type->actors, type, tenant, name, actor_hash(type->actors, tenant, name));
     if (!a)
         refusal_set(why, ERGON_E_MEMORY, error_meaning(ERGON_E_MEMORY));
     return a;

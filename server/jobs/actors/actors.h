@@ -248,9 +248,9 @@ bool actors_trim(struct actors *actors);
  */
 struct actor *actor_get(struct actor *found, struct actor_type *type, struct tenant *tenant,
                         struct span name, bool room, struct refusal *why);
-/* Likewise, of a job that is read back.  NULL without memory. */
+/* Likewise, of a job that is read back; `hash`: of actor_hash().  NULL without memory. */
 struct actor *actor_recovered(struct actors *actors, struct actor_type *type, struct tenant *tenant,
-                              struct span name);
+                              struct span name, uint64_t hash);
 /* Its extras, made if there are none; NULL without memory. */
 struct actor_more *actor_more(struct actor *a);
 void actor_give_more(struct actor *a); /* it has some, and they are not needed any more */

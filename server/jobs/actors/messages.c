@@ -82,13 +82,16 @@ struct addressee {
     struct actor_type *type; /* of this name; NULL: there is none */
 };
 
+static uint64_t hash_of(const struct actors *actors, const struct tenant *tenant,
+                        const struct job_spec *spec)
+{
+    return spec->actor_hash ? spec->actor_hash : actor_hash(actors, tenant, spec->actor);
+}
+
 static struct actor *find_named(const struct actors *actors, const struct tenant *tenant,
                                 const struct job_spec *spec)
 {
-    uint64_t hash = spec->actor_hash;
-    if (hash == 0)
-        hash = actor_hash(actors, tenant, spec->actor);
-    return actor_find_hashed(actors, tenant, spec->actor, hash);
+    return actor_find_hashed(actors, tenant, spec->actor, hash_of(actors, tenant, spec));
 }
 
 /* The actor will be unlinked from its list as it becomes active, and its turn begins with its
@@ -349,13 +352,15 @@ static struct actor_type *type_of(struct actors *actors, struct span name)
     return type;
 }
 
-static bool recovered(void *arg, struct job *job, struct span name, bool as_type)
+static bool recovered(void *arg, struct job *job, const struct job_spec *spec, bool as_type)
 {
     struct actors *actors = arg;
-    struct actor_type *type = type_of(actors, name);
+    struct actor_type *type = type_of(actors, spec->actor);
     if (type)
         actor_type_settle(type);
-    struct actor *a = type ? actor_recovered(actors, type, job->tenant, name) : NULL;
+    struct actor *a = type ? actor_recovered(actors, type, job->tenant, spec->actor,
+                                             hash_of(actors, job->tenant, spec))
+                           : NULL;
     const struct method *m = registry_find(jobs_options(actors->jobs)->registry, job->queue->name);
     if (!a)
         return false;

@@ -158,9 +158,9 @@ struct message_hooks {
     void (*ended)(void *arg, struct job *job);
     /* It is about to be freed; of a task, too. */
     void (*forgotten)(void *arg, struct job *job);
-    /* It was read back, and belongs to this actor; `as_type`: without a row of options.  False
-     * without memory. */
-    bool (*recovered)(void *arg, struct job *job, struct span name, bool as_type);
+    /* It was read back, and made of this spec; `as_type`: without a row of options.  False without
+     * memory. */
+    bool (*recovered)(void *arg, struct job *job, const struct job_spec *spec, bool as_type);
     /* It was open, and goes on soon.  `begun`: it has its place before all others, since its
      * attempts had begun. */
     void (*resumes)(void *arg, struct job *job, bool begun);

@@ -83,11 +83,10 @@ uint64_t table_wall_of(struct job_table *table, ao_time when)
 
 ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
 {
-    (void)look_for_leaps(table);
-    uint64_t wall = table_wall(table);
+    if (!table->clock_held)
+        (void)look_for_leaps(table);
     ao_time now = activator_clock(table->activator);
-    if (table->clock_held)
-        wall = now + table->wall_ahead;
+    uint64_t wall = table->clock_held ? now + table->wall_ahead : table_wall(table);
     if (unix_ns > wall)
         return clock_after(now, unix_ns - wall);
     return now > wall - unix_ns ? now - (wall - unix_ns) : 1;

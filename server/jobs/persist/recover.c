@@ -59,8 +59,10 @@ static void read_text(struct history_event *event, struct span text)
 /* A reference, or none. */
 static uint16_t worker_of(struct jobs *jobs, struct span text)
 {
+    if (text.len == 0)
+        return WORKER_LABEL_NONE;
     const struct worker_label_parts parts = worker_label_parts(text);
-    return text.len > 0 ? worker_label_make(&jobs_table(jobs)->labels, &parts) : WORKER_LABEL_NONE;
+    return worker_label_make(&jobs_table(jobs)->labels, &parts);
 }
 
 /* What its handler said last may have had any number up to the next that is always stored. */
@@ -353,6 +355,29 @@ static void enter(struct jobs *jobs, struct job *job, enum job_state state)
     job_set_state(jobs_table(jobs), job, state, JOB_WHY_ENDED);
 }
 
+/* The actor of a million messages is a million places in memory, of which each is waited for. */
+static void nears(struct jobs *jobs, struct job_spec *spec)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    if (spec->actor.len > 0)
+        messages->nears(messages->arg, spec->tenant, spec);
+}
+
+/* False without memory. */
+static bool take_row(struct jobs *jobs, struct job *job, const struct job_spec *spec,
+                     const struct store_task *row)
+{
+    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
+    job->created = row->created;
+    if (jobs_table(jobs)->created < row->created)
+        jobs_table(jobs)->created = row->created;
+    take_life(jobs, job, row);
+    return take_end(job, row) &&
+           (!job->is_message || messages->recovered(messages->arg, job, spec, !row->has_options)) &&
+           admission_join(jobs_scheduler(jobs), job, spec) && take_checkpoint(job, row) &&
+           take_losses(job, row) && take_refs(jobs, job, row);
+}
+
 bool recover_task(struct jobs *jobs, const struct store_task *row, const char **failure)
 {
     struct job_spec spec;
@@ -363,21 +388,13 @@ bool recover_task(struct jobs *jobs, const struct store_task *row, const char **
     *failure = "no memory for the tasks in the store";
     if (!spec_of(row, &spec))
         return false;
+    nears(jobs, &spec);
     struct job *job = job_new(jobs_table(jobs), &spec, row->id);
-    if (job)
-        job->created = row->created;
-    if (jobs_table(jobs)->created < row->created)
-        jobs_table(jobs)->created = row->created;
-    const struct message_hooks *messages = &jobs_scheduler(jobs)->messages;
-    const struct member_hooks *members = &jobs_scheduler(jobs)->members;
-    bool whole = job &&
-                 (!job->is_message ||
-                  messages->recovered(messages->arg, job, row->actor, !row->has_options)) &&
-                 admission_join(jobs_scheduler(jobs), job, &spec) && take_end(job, row) &&
-                 take_checkpoint(job, row) && take_losses(job, row) && take_refs(jobs, job, row);
+    nears(jobs, &spec);
+    bool whole = job && take_row(jobs, job, &spec, row);
     free((void *)spec.after);
     if (whole) {
-        take_life(jobs, job, row);
+        const struct member_hooks *members = &jobs_scheduler(jobs)->members;
         enter(jobs, job, (enum job_state)row->state);
         if (job->in_batch)
             members->recovered(members->arg, job, (enum job_state)row->state);
