@@ -280,6 +280,8 @@ STORE_TEST(a_life_whose_task_is_gone)
 {
     is_damaged_by(w, "INSERT INTO lives (id, state) VALUES (17, 'done')",
                   "row 17 of `lives` belongs to no task");
+    run_sql(w, "UPDATE lives SET id = 999999");
+    is_damaged(w->path, "row 999999 of `lives` belongs to no task");
 }
 
 STORE_TEST(options_whose_task_is_gone)
