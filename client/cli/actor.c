@@ -285,7 +285,7 @@ static const struct command ACTOR_LIST = {
 
 static enum status show_types(const struct globals *g, json_t *answer)
 {
-    static const char *const columns[] = {"type",  "actors",  "active", "stopped",
+    static const char *const columns[] = {"type",  "hosts",   "actors", "active", "stopped",
                                           "steps", "durable", "schema", NULL};
     json_t *rows = json_array();
     if (!g->json) {
@@ -304,7 +304,8 @@ static const struct command ACTOR_TYPES = {
     .name = "actor types",
     .arguments = "",
     .summary = "list the types of actors, and how many actors they have",
-    .text = "A type is there once a module or a worker has offered it.\n",
+    .text = "A type is there once a module or a worker has offered it. Without hosts its messages\n"
+            "wait. Of the actors those in memory are counted.\n",
     .examples = "  ergon actor types\n",
     .ask = ergon_request_actor_types,
     .show = show_types,

@@ -148,6 +148,15 @@ class Modules(ActorsTest):
         self.assertIsNone(busiest["next"])
         types = {t["type"]: t for t in self.client.call("actor.types")}
         self.assertTrue(types["ticker"]["steps"] and not types["counter"]["steps"])
+        url = self.server.urls[0]
+        with Worker(self.server, "gone.add", context=True, actors={"gone": {}}):
+            pass
+
+        def hosts():
+            head, *rows = (line.split() for line in run_ergon(url, "actor", "types")[1].decode().splitlines())
+            return {row[0]: row[head.index("hosts")] for row in rows}
+
+        eventually(lambda: (hosts()["counter"], hosts()["gone"]) == ("yes", "no"), "the worker has gone")
 
     def test_a_watcher_sees_the_last_version_over_broken_connections(self):
         name, seen = "counter/watched", 0
