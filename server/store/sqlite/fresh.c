@@ -28,15 +28,15 @@ int fresh_compare(const struct store_actor *a, const struct store_actor *b)
     return by == 0 ? span_compare(a->tenant, b->tenant) : by;
 }
 
-static struct fresh_actor *actor_of(const struct pairing_node *node)
+static struct fresh_actor *actor_of(const struct treap_node *node)
 {
-    return ao_of(node, struct fresh_actor, place);
+    return node ? ao_of(node, struct fresh_actor, place) : NULL;
 }
 
-static bool is_before(const struct pairing_node *a, const struct pairing_node *b)
+static int compare(const void *name, const struct treap_node *node)
 {
-    const struct store_actor x = fresh_name(actor_of(a)), y = fresh_name(actor_of(b));
-    return fresh_compare(&x, &y) < 0;
+    const struct store_actor of = fresh_name(actor_of(node));
+    return fresh_compare(name, &of);
 }
 
 /* --- Begin and end --- */
@@ -45,8 +45,7 @@ void fresh_init(struct fresh *f, const uint64_t seed[2])
 {
     *f = (struct fresh){.seed = {seed[0], seed[1]}};
     hash_table_init(&f->actors);
-    pairing_init(&f->heaps[0], is_before);
-    pairing_init(&f->heaps[1], is_before);
+    f->by_name.compare = compare;
 }
 
 void fresh_fini(struct fresh *f)
@@ -121,15 +120,16 @@ static bool make_room(struct fresh *f)
     return true;
 }
 
-static void enter(struct fresh *f, struct fresh_actor *a, uint8_t heap)
+static void enter(struct fresh *f, struct fresh_actor *a)
 {
-    a->heap = heap;
-    pairing_add(&f->heaps[heap], &a->place);
+    const struct store_actor name = fresh_name(a);
+    treap_add(&f->by_name, &a->place, &name);
 }
 
 static void leave(struct fresh *f, struct fresh_actor *a)
 {
-    pairing_remove(&f->heaps[a->heap], &a->place);
+    const struct store_actor name = fresh_name(a);
+    treap_remove(&f->by_name, &a->place, &name);
 }
 
 /* --- Changed --- */
@@ -147,6 +147,7 @@ static struct fresh_actor *add(struct fresh *f, const struct store_actor *row, u
     if (!a)
         return NULL;
     *a = (struct fresh_actor){.link = {.hash = hash},
+                              .place = {.weight = hash},
                               .type_len = (uint32_t)row->type.len,
                               .key_len = (uint32_t)row->key.len,
                               .tenant_len = (uint32_t)row->tenant.len};
@@ -164,7 +165,7 @@ static void change(struct fresh *f, struct fresh_actor *a, uint64_t seq, bool go
 }
 
 struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t hash,
-                               const struct store_turn *turn, bool later)
+                               const struct store_turn *turn)
 {
     struct fresh_actor *a = find(f, row, hash);
     bool is_new = !a;
@@ -172,7 +173,7 @@ struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, u
     if (!make_room(f) || (is_new && !(a = add(f, row, hash))))
         return NULL;
     if (a->seq == 0)
-        enter(f, a, later ? !f->now : f->now);
+        enter(f, a);
     change(f, a, turn->seq, turn->gone);
     f->changes[f->count - 1].is_new = is_new;
     return a;
@@ -188,17 +189,16 @@ bool fresh_forget(struct fresh *f, struct fresh_actor *actor)
     return true;
 }
 
-/* An actor that has a turn is in this fold's heap again: the fold may have left it to the next for
- * the sake of a turn that is taken back. */
 static void take_back(struct fresh *f, const struct fresh_change *c)
 {
     struct fresh_actor *a = c->actor;
-    if (a->seq > 0)
-        leave(f, a);
+    bool had = a->seq > 0;
     a->seq = c->before;
     a->gone = c->was_gone;
-    if (a->seq > 0)
-        enter(f, a, f->now);
+    if (had && a->seq == 0)
+        leave(f, a);
+    if (!had && a->seq > 0)
+        enter(f, a);
 }
 
 void fresh_undo(struct fresh *f, uint32_t count)
@@ -233,71 +233,15 @@ void fresh_keep(struct fresh *f)
 
 /* --- In order --- */
 
-struct fresh_actor *fresh_first(struct fresh *f, uint64_t until, uint32_t *looks)
+struct fresh_actor *fresh_from(const struct fresh *f, const struct store_actor *name)
 {
-    struct pairing_node *first;
-    while (*looks > 0 && (first = f->heaps[f->now].root)) {
-        struct fresh_actor *a = actor_of(first);
-        --*looks;
-        if (a->seq <= until)
-            return a;
-        leave(f, a);
-        enter(f, a, !f->now);
-    }
-    return NULL;
+    return actor_of(treap_find(&f->by_name, name, false));
 }
 
-void fresh_turn_over(struct fresh *f)
+struct fresh_actor *fresh_next(const struct fresh *f, const struct fresh_actor *actor)
 {
-    assert(!f->heaps[f->now].root);
-    f->now = !f->now;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct store_actor x = fresh_name(*(struct fresh_actor *const *)a),
-                             y = fresh_name(*(struct fresh_actor *const *)b);
-    return fresh_compare(&x, &y);
-}
-
-struct page {
-    struct fresh_actor **actors;
-    uint32_t count, limit;
-    struct store_actor from;
-    struct store_actor last; /* of the first `limit`, where it is full */
-    bool is_full;
-};
-
-static bool is_of_page(const struct page *p, const struct fresh_actor *a)
-{
-    const struct store_actor name = fresh_name(a);
-    return !a->gone && fresh_compare(&name, &p->from) >= 0 &&
-           (!p->is_full || fresh_compare(&name, &p->last) < 0);
-}
-
-/* Sorts them, and leaves the first `limit`. */
-static void sort(struct page *p)
-{
-    qsort(p->actors, p->count, sizeof *p->actors, by_name);
-    if (p->count < p->limit)
-        return;
-    p->count = p->limit;
-    p->is_full = true;
-    p->last = fresh_name(p->actors[p->count - 1]);
-}
-
-uint32_t fresh_page(const struct fresh *f, const struct store_actor *from, uint32_t limit,
-                    struct fresh_actor **actors)
-{
-    struct page p = {.actors = actors, .limit = limit, .from = *from};
-    assert(limit > 0);
-    for (int n = 0; n < 2; n++)
-        for (struct pairing_node *at = f->heaps[n].root; at; at = pairing_next(at)) {
-            if (is_of_page(&p, actor_of(at)))
-                p.actors[p.count++] = actor_of(at);
-            if (p.count == 2 * limit)
-                sort(&p);
-        }
-    sort(&p);
-    return p.count;
+    if (!actor)
+        return actor_of(treap_first(&f->by_name));
+    const struct store_actor name = fresh_name(actor);
+    return actor_of(treap_find(&f->by_name, &name, true));
 }

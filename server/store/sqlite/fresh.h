@@ -7,18 +7,17 @@
 #define ERGON_STORE_FRESH_H
 
 #include "base/hash_table.h"
-#include "base/pairing_heap.h"
+#include "base/treap.h"
 #include "server/store/store.h"
 
 struct fresh_actor {
     struct hash_link link;
-    struct pairing_node place; /* in a heap, while it has a turn */
-    uint64_t seq;              /* of its last turn; 0: it has none any more */
-    uint32_t slot;             /* states.c: of its row among those that wait */
+    struct treap_node place; /* while it has a turn */
+    uint64_t seq;            /* of its last turn; 0: it has none any more */
+    uint32_t slot;           /* states.c: of its row among those that wait */
     uint32_t type_len, key_len, tenant_len;
-    bool gone;    /* the last turn removed it */
-    uint8_t heap; /* which one it is in */
-    char name[];  /* type, key, tenant */
+    bool gone;   /* the last turn removed it */
+    char name[]; /* type, key, tenant */
 };
 
 struct fresh_change {
@@ -31,8 +30,7 @@ struct fresh_change {
 struct fresh {
     struct hash_table actors;
     uint64_t seed[2];
-    struct pairing_heap heaps[2]; /* by name: those of this fold, and of the next */
-    uint8_t now;                  /* which one is of this fold */
+    struct treap by_name;
     struct fresh_change *changes; /* of the transaction */
     uint32_t count, room;
 };
@@ -49,26 +47,18 @@ int fresh_compare(const struct store_actor *a, const struct store_actor *b);
 uint64_t fresh_hash(const struct fresh *f, const struct store_actor *row);
 /* NULL: it has no turn. */
 struct fresh_actor *fresh_find(const struct fresh *f, const struct store_actor *row, uint64_t hash);
-/* Its last turn is this one.  `later`: if it had none, then it is for the next fold.  NULL without
- * memory: nothing has changed. */
+/* Its last turn is this one.  NULL without memory: nothing has changed. */
 struct fresh_actor *fresh_note(struct fresh *f, const struct store_actor *row, uint64_t hash,
-                               const struct store_turn *turn, bool later);
+                               const struct store_turn *turn);
 /* It has no turn any more; it stays until fresh_keep().  False without memory. */
 bool fresh_forget(struct fresh *f, struct fresh_actor *actor);
 
-/* Returns the first actor of this fold whose last turn is `until` or before, and leaves the others
- * that it meets to the next fold.  It takes one off `looks` for each.  NULL: there is none, or no
- * look is left. */
-struct fresh_actor *fresh_first(struct fresh *f, uint64_t until, uint32_t *looks);
-/* Begins with the actors that were left to the next fold.  All of this one are forgotten. */
-void fresh_turn_over(struct fresh *f);
+/* Returns the first actor with a turn that has this name, or a later one; NULL: none. */
+struct fresh_actor *fresh_from(const struct fresh *f, const struct store_actor *name);
+/* Returns the one behind this one, or the first of all behind NULL; NULL: there is none. */
+struct fresh_actor *fresh_next(const struct fresh *f, const struct fresh_actor *actor);
 
-/* Puts into `actors` those that are not gone, from the name `from` on, in order, `limit` of them at
- * most; there is room for twice as many.  It looks at all.  Returns how many they are. */
-uint32_t fresh_page(const struct fresh *f, const struct store_actor *from, uint32_t limit,
-                    struct fresh_actor **actors);
-
-/* Takes back what changed since there were so many `changes`. */
+/* Takes back what changed since there were so many `changes`: actors that were new are freed. */
 void fresh_undo(struct fresh *f, uint32_t count);
 /* The transaction has ended well. */
 void fresh_keep(struct fresh *f);

@@ -82,16 +82,16 @@ void sqlite_cache(struct sqlite_store *s, bool serves)
 
 /* EXTRA is FULL, and syncs the folder where a rollback journal was removed.  A new file
  * has such a journal before it has its log: if the journal came back after a power cut, it would
- * take back what was committed since.  Debian's SQLite writes zeros over deleted rows unless this
- * pragma says otherwise. */
+ * take back what was committed since.  Debian's SQLite writes zeros over deleted rows unless
+ * secure_delete says otherwise.  What statements and savepoints put aside stays in memory, since a
+ * server may be allowed to write nowhere else (docker/compose.yaml). */
 static int prepare_file(struct sqlite_store *s)
 {
+    static const char pragmas[] = "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = OFF; "
+                                  "PRAGMA temp_store = MEMORY";
     sqlite3_busy_timeout(s->db, BUSY_MS);
     sqlite_cache(s, false);
-    return sqlite3_exec(s->db, "PRAGMA synchronous = EXTRA; PRAGMA secure_delete = OFF", NULL, NULL,
-                        NULL) == SQLITE_OK
-               ? 0
-               : -1;
+    return sqlite3_exec(s->db, pragmas, NULL, NULL, NULL) == SQLITE_OK ? 0 : -1;
 }
 
 static int start_log(struct sqlite_store *s, const char *path, char *error, size_t size)

@@ -119,8 +119,7 @@ static int note(struct states *t, const struct store_actor *row, uint64_t hash,
                 struct waiting_turn *turn)
 {
     const struct store_turn noted = {.seq = turn->seq, .gone = turn->op->kind == STORE_ROW_REMOVE};
-    bool later = t->fold.until > 0 && !t->fold.is_placed;
-    struct fresh_actor *actor = fresh_note(&t->fresh, row, hash, &noted, later);
+    struct fresh_actor *actor = fresh_note(&t->fresh, row, hash, &noted);
     turn->actor = actor;
     if (!actor)
         return SQLITE_NOMEM;
@@ -142,7 +141,7 @@ static bool note_row(struct states *t, sqlite3_stmt *st)
     int64_t seq = sqlite3_column_int64(st, 3);
     const struct store_turn turn = {.seq = (uint64_t)seq,
                                     .gone = (uint8_t)sqlite3_column_int(st, 4)};
-    bool good = seq <= 0 || fresh_note(&t->fresh, &row, fresh_hash(&t->fresh, &row), &turn, false);
+    bool good = seq <= 0 || fresh_note(&t->fresh, &row, fresh_hash(&t->fresh, &row), &turn);
     fresh_keep(&t->fresh);
     return good;
 }
@@ -346,10 +345,16 @@ static int get_one(struct states *t, struct store_op *op)
 /* A page has two sources in the order of names: actors with turns, and rows of the others. */
 struct page {
     struct states *states;
-    struct fresh_actor **next, **end;
+    struct fresh_actor *turn; /* the next one that has a turn; NULL: there is none */
     bool has_row;
     alignas(8) uint8_t row[STORE_ROW_MAX];
 };
+
+static void skip_gone(struct page *p)
+{
+    while (p->turn && p->turn->gone)
+        p->turn = fresh_next(&p->states->fresh, p->turn);
+}
 
 /* Returns SQLITE_OK where the next row is there, and where there is none any more. */
 static int next_folded(struct page *p)
@@ -370,56 +375,51 @@ static int add_row(struct store_op *op, const void *row)
     return store_chunk_row(op->chunk, &store_actors, row) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int add_turn(struct states *t, struct store_op *op, uint64_t seq)
+static int add_folded(struct page *p, struct store_op *op)
+{
+    int rc = add_row(op, p->row);
+    return rc == SQLITE_OK ? next_folded(p) : rc;
+}
+
+static int add_turn(struct page *p, struct store_op *op)
 {
     alignas(8) uint8_t row[STORE_ROW_MAX] = {0};
-    sqlite3_stmt *st = t->all[PAGE_TURN];
-    sqlite3_bind_int64(st, 1, (sqlite3_int64)seq);
-    int rc = read_row(t, st, row);
+    sqlite3_stmt *st = p->states->all[PAGE_TURN];
+    sqlite3_bind_int64(st, 1, (sqlite3_int64)p->turn->seq);
+    int rc = read_row(p->states, st, row);
     if (rc == SQLITE_ROW)
         rc = add_row(op, row);
     sqlite3_reset(st);
+    p->turn = fresh_next(&p->states->fresh, p->turn);
+    skip_gone(p);
     return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
 }
 
 static bool is_turn_next(const struct page *p)
 {
-    if (p->next == p->end || !p->has_row)
-        return p->next < p->end;
-    const struct store_actor name = fresh_name(*p->next);
+    if (!p->turn || !p->has_row)
+        return p->turn != NULL;
+    const struct store_actor name = fresh_name(p->turn);
     return fresh_compare(&name, (const struct store_actor *)p->row) < 0;
 }
 
 static int add_rows(struct page *p, struct store_op *op)
 {
     int rc = next_folded(p);
-    for (uint32_t n = 0; n < op->limit && rc == SQLITE_OK; n++) {
-        if (is_turn_next(p)) {
-            rc = add_turn(p->states, op, (*p->next++)->seq);
-        } else if (p->has_row) {
-            rc = add_row(op, p->row);
-            rc = rc == SQLITE_OK ? next_folded(p) : rc;
-        } else {
-            break;
-        }
-    }
+    skip_gone(p);
+    for (uint32_t n = 0; n < op->limit && rc == SQLITE_OK && (p->turn || p->has_row); n++)
+        rc = is_turn_next(p) ? add_turn(p, op) : add_folded(p, op);
     return rc;
 }
 
 static int get_page(struct states *t, struct store_op *op)
 {
-    struct fresh_actor **actors = malloc(2 * (size_t)op->limit * sizeof(struct fresh_actor *));
-    if (!actors || !store_chunk_begin(&op->chunk)) {
-        free(actors);
-        return SQLITE_NOMEM;
-    }
-    struct page page = {.states = t, .next = actors, .end = actors};
-    page.end += fresh_page(&t->fresh, (const struct store_actor *)op->row, op->limit, actors);
+    struct page page = {.states = t,
+                        .turn = fresh_from(&t->fresh, (const struct store_actor *)op->row)};
     int rc = row_bind_key(t->all[PAGE_FOLDED], &store_actors, op->row, t->names);
     if (rc == SQLITE_OK)
-        rc = add_rows(&page, op);
+        rc = store_chunk_begin(&op->chunk) ? add_rows(&page, op) : SQLITE_NOMEM;
     sqlite3_reset(t->all[PAGE_FOLDED]);
-    free(actors);
     return rc;
 }
 
@@ -458,23 +458,25 @@ static int fold_one(struct states *t, struct fresh_actor *actor)
 
 static int fold_part(struct states *t)
 {
-    const uint32_t more = t->added + t->added / 2; /* than come: it has to end */
+    const uint32_t more = t->added + t->added / 2; /* see states_fold() */
     uint32_t looks = more > t->fold_step ? more : t->fold_step;
-    struct fresh_actor *actor;
+    struct fresh_actor *actor = NULL;
     int rc = SQLITE_OK;
-    while (rc == SQLITE_OK && (actor = fresh_first(&t->fresh, t->fold.until, &looks)))
-        rc = fold_one(t, actor);
-    if (rc == SQLITE_OK && looks > 0) {
-        t->fold.is_placed = true;
-        fresh_turn_over(&t->fresh);
+    while (rc == SQLITE_OK && looks > 0 && (actor = fresh_next(&t->fresh, t->fold.passed))) {
+        looks--;
+        if (actor->seq > t->fold.until)
+            t->fold.passed = actor;
+        else
+            rc = fold_one(t, actor);
     }
+    t->fold.is_placed = rc == SQLITE_OK && !actor;
     return rc;
 }
 
 /* The first go first: a turn that is there is never older than one of its actor that is not. */
 static int delete_part(struct states *t)
 {
-    const uint32_t more = 4 * t->added; /* likewise */
+    const uint32_t more = 4 * t->added;
     uint64_t end = t->fold.oldest + (more > t->delete_step ? more : t->delete_step);
     bool last = end > t->fold.until;
     t->fold.oldest = last ? t->fold.until + 1 : end;

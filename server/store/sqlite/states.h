@@ -30,6 +30,8 @@ struct fold {
     uint64_t oldest; /* about: the number of the first turn that is there; at most `next` */
     uint64_t until;  /* the turn up to which this fold goes; 0: there is none */
     bool is_placed;  /* all rows are in place, and turns are being deleted */
+    /* The last actor that is left to the next fold, since its turn came later; NULL: none is. */
+    const struct fresh_actor *passed;
 };
 
 struct states_savepoint {
@@ -57,8 +59,8 @@ int states_open(struct states *t, sqlite3 *db, const struct row_names *names);
 void states_close(struct states *t); /* also of zeros */
 
 /* STORE_ROW_PUT or STORE_ROW_REMOVE of a row of store_actors, in a transaction; it is written at
- * once, or by states_write(), until when the operation stays.  An SQLite code: it has changed
- * nothing. */
+ * once, or by states_write(), until when the operation stays.  An SQLite code: that is to be undone
+ * (states_undo()). */
 int states_put(struct states *t, const struct store_op *op, bool at_once);
 /* Writes all that waits: before anything is read, folded or committed.  An SQLite code: the
  * transaction is to be rolled back. */
@@ -76,7 +78,8 @@ int states_get(struct states *t, struct store_op *op);
 
 /* Are there enough turns for a step?  `idle`: nothing else is to be done. */
 bool states_fold_due(const struct states *t, bool idle);
-/* One step of the fold, in a transaction: at least as many rows as were added.  An SQLite code. */
+/* One step of the fold, in a transaction: it looks at more actors than were added, so that turns do
+ * not become more and more.  An SQLite code. */
 int states_fold(struct states *t);
 
 #endif

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "server/store/sqlite/schema.h"
+#include "server/store/sqlite/sqlite_parts.h"
+#include "server/store/store_parts.h"
 #include "tests/support/cmocka_env.h"
 #include "tests/support/heap.h"
 #include "tests/support/store_world.h"
@@ -34,7 +36,27 @@ static struct store *opened(const char *path)
     return s;
 }
 
+static int take_number(void *arg, int columns, char **values, char **names)
+{
+    (void)columns;
+    (void)names;
+    *(int *)arg = atoi(values[0]);
+    return 0;
+}
+
 /* --- */
+
+/* A file there cannot be made by a server that may write beside its store alone. */
+STORE_TEST(sqlite_puts_nothing_aside_in_files)
+{
+    int where = 0;
+    struct store *s = opened(w->path);
+    const struct sqlite_store *engine = s->engine;
+    assert_int_equal(sqlite3_exec(engine->db, "PRAGMA temp_store", take_number, &where, NULL),
+                     SQLITE_OK);
+    assert_int_equal(where, 2);
+    store_close(s);
+}
 
 STORE_TEST(no_folder)
 {
