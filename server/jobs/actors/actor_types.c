@@ -14,6 +14,7 @@
 #include "server/jobs/persist/actor_rows.h"
 #include "server/jobs/persist/codec.h"
 #include "server/jobs/persist/journal.h"
+#include "server/store/chunk.h"
 #include "server/tasks/registry.h"
 
 /* Where a type of this name is, or has to be. */
@@ -325,6 +326,7 @@ void actor_types_fini(struct actors *actors)
         ao_deactivate(&actors->types[i]->timer);
         ao_fini(&actors->types[i]->timer);
         blob_unref(actors->types[i]->row);
+        store_chunk_free(actors->types[i]->leftovers);
         free(actors->types[i]);
     }
     free(actors->types);

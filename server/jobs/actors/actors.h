@@ -57,6 +57,7 @@ struct actor_type {
     bool unsaved;                   /* the store does not have that */
     bool removes;                   /* rows of it are being removed: leftovers.h */
     uint64_t removed;               /* so many were */
+    struct store_chunk *leftovers;  /* a page of them is under way, and comes here; NULL: none is */
 };
 
 /* What an actor has that nothing happens to does not need. */

@@ -68,6 +68,8 @@ static void say(const struct actor_type *type)
 static void end(struct actor_type *type)
 {
     type->removes = false;
+    store_chunk_free(type->leftovers);
+    type->leftovers = NULL;
     if (type->removed > 0)
         say(type);
 }
@@ -82,7 +84,6 @@ static void page_back(struct jobs *jobs, struct store_op *page)
     type->removes &= type->policy.durable == DURABLE_NONE;
     if (page->error == STORE_OK && type->removes)
         store_chunk_read(page->chunk, &reader, PAGE_ROWS, error, sizeof error);
-    store_chunk_free(page->chunk);
     type->removed += r.count;
     if (r.count > 0 && !r.failed)
         ask(type);
@@ -90,16 +91,20 @@ static void page_back(struct jobs *jobs, struct store_op *page)
         end(type);
 }
 
+/* The chunk is the type's: a page that never comes back leaves it to actor_types_fini(). */
 static void ask(struct actor_type *type)
 {
     struct jobs *jobs = jobs_of_type(type);
-    struct store_op *page = codec_row_new(jobs, STORE_ROW_PAGE, &store_actors, 0, page_back);
+    bool has_room = store_chunk_begin(&type->leftovers);
+    struct store_op *page =
+        has_room ? codec_row_new(jobs, STORE_ROW_PAGE, &store_actors, 0, page_back) : NULL;
     if (!page) {
         end(type);
         return;
     }
     page->owner = type;
     page->limit = PAGE_ROWS;
+    page->chunk = type->leftovers;
     *(struct store_actor *)page->row = (struct store_actor){.type = type->name};
     store_push(jobs_store(jobs), page);
 }
@@ -112,7 +117,8 @@ void leftovers_remove(struct actor_type *type)
         return;
     type->removes = true;
     type->removed = 0;
-    ask(type);
+    if (!type->leftovers) /* else the page that comes goes on with it */
+        ask(type);
 }
 
 void leftovers_remove_all(struct actors *actors)
