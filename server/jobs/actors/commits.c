@@ -784,6 +784,8 @@ static void act_back(struct jobs *jobs, struct store_op *row)
         sync_refuse(act->op, row->error);
     else if (row->error != STORE_OK)
         commits_again(a);
+    if (row->error == STORE_OK) /* `done` drops a turn that came meanwhile: none is pushed before */
+        reminders_confirm(a, &w->gone, NULL);
     if (row->error == STORE_OK && act->resets)
         base_anew(a);
     writes_free(w);

@@ -137,7 +137,6 @@ void reminders_forget_all(struct actor *a)
     struct job *job;
     while ((job = reminders_next(a, NULL))) {
         reminders_unname(a, job);
-        job_message(job)->withdrawn = job_message(job)->forgotten = false;
         job_cancel(scheduler_of(a), job);
     }
 }
@@ -212,11 +211,11 @@ static struct job *released(const struct actor *a, uint64_t id)
 {
     struct job *job = table_find(scheduler_of(a)->table, id);
     if (job)
-        job_message(job)->withdrawn = job_message(job)->forgotten = false;
+        job_message(job)->withdrawn = job_message(job)->row_held = false;
     return job;
 }
 
-/* Writes the row that had to wait while the reminder was forgotten. */
+/* Writes the row that was held back. */
 static void write_late(const struct actor *a, struct job *job)
 {
     if (job_is(job, JOB_DIRTY))
@@ -247,7 +246,7 @@ void reminders_restore(struct actor *a, struct withdrawn *all)
         if (!job)
             continue;
         write_late(a, job);
-        if (job->state == JOB_WAITING && job->reason == JOB_WHY_COMMIT)
+        if (job_is_open(job) && job->state == JOB_WAITING && job->reason == JOB_WHY_COMMIT)
             job_schedule(scheduler_of(a), job, false);
     }
     free_withdrawn(all);
@@ -273,16 +272,16 @@ bool reminders_write(struct actor *a, const struct withdrawn *all, const struct 
     *count = 0;
     for (uint32_t i = 0; i < all->count; i++) {
         struct job *job = open_job(a, all->ids[i]);
-        bool has_row = job && job != own && job->durable != DURABLE_NONE &&
-                       (job->saved != JOB_SAVED_NOTHING || job->pending > 0);
-        struct store_op *row = has_row ? codec_cancel(a->type->actors->jobs, job, row_back) : NULL;
-        if (has_row && !row)
+        if (!job || job == own || job->durable == DURABLE_NONE)
+            continue;
+        job_message(job)->row_held = true;
+        if (job->saved == JOB_SAVED_NOTHING && job->pending == 0)
+            continue; /* its first row failed, and is held, too */
+        struct store_op *row = codec_cancel(a->type->actors->jobs, job, row_back);
+        if (!row)
             return false;
-        if (row) {
-            job_message(job)->forgotten = true;
-            codec_group_add(group, row);
-            ++*count;
-        }
+        codec_group_add(group, row);
+        ++*count;
     }
     return true;
 }

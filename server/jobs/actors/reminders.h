@@ -45,7 +45,9 @@ void reminders_replaced(struct actor *a, const struct job *by);
 /* It is cancelled, unless it comes once and its turn runs: then that is its last.  False: that was
  * so. */
 bool reminders_forget(struct actor *a, struct job *job);
-void reminders_forget_all(struct actor *a); /* and the turn of one that runs does not count */
+/* And the turn of one that runs does not count.  What is withdrawn stays so until it is confirmed.
+ */
+void reminders_forget_all(struct actor *a);
 
 /* Does its turn move it on? */
 bool reminders_moves(const struct job *job);
@@ -54,18 +56,22 @@ void reminders_plan(struct actor *a, struct job *job);
 /* It has left its place, and waits for its time. */
 void reminders_again(struct actor *a, struct job *job);
 
-/* What a turn forgets, by ids: after job_find the jobs may be gone. */
+/* What a turn or a drop forgets, by ids: meanwhile the jobs may be gone. */
 struct withdrawn {
     uint64_t *ids; /* malloc'ed; NULL: none */
     uint32_t count;
 };
 /* Adds those of this name; an empty name: all that the actor has.  False without memory. */
 bool reminders_withdraw(struct actor *a, struct span name, struct withdrawn *all);
-/* They are forgotten, but for the one whose turn did it, which ends by itself; and freed. */
+/* They are forgotten, but for the one whose turn did it, which ends by itself; rows of them that
+ * were held back are written; and the list is freed. */
 void reminders_confirm(struct actor *a, struct withdrawn *all, const struct job *own);
-/* They are as before; and freed. */
+/* They are as before; such rows are written; and the list is freed. */
 void reminders_restore(struct actor *a, struct withdrawn *all);
-/* Adds rows that say so to the group.  False without memory. */
+/* Adds rows that say so to the group: `count` of them, since what has no row needs none.  From then
+ * on no other row of these reminders is written, which would follow the group and undo that
+ * (`row_held`): reminders_confirm() or reminders_restore() has to come, also after false, which is
+ * without memory, and after any number of tries. */
 bool reminders_write(struct actor *a, const struct withdrawn *all, const struct job *own,
                      struct store_op *group, uint32_t *count);
 

@@ -92,7 +92,7 @@ void writes_remove(struct actor *a, struct actor_write *w);
 struct actor_write *writes_of(const struct actor *a, const struct job *job);
 
 /* --- Rows.  The write is under way from then on, and DONE gets what comes back.  NULL without
- * memory: nothing has changed. --- */
+ * memory: nothing has changed, but rows of reminders that a turn forgets may be held back. --- */
 
 /* The group of a turn, whose owner is the write: what it sent, the reminders that it forgets, and
  * the actor. */

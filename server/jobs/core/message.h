@@ -32,7 +32,7 @@ struct message {
     bool is_reminder : 1; /* struct reminder is behind it */
     bool is_named : 1;    /* of a reminder: it is found by its name */
     bool withdrawn : 1;   /* of a reminder: a turn forgets it, which is not on disk yet */
-    bool forgotten : 1;   /* that turn's write has its row, and no other may follow */
+    bool row_held : 1;    /* of a reminder: no row of its own is written, see reminders_write() */
     bool settles : 1;     /* its next attempt begins on a state that is on disk */
     bool supervised : 1;  /* what follows from its failure has followed */
     /* It is a step, or was sent without options, of which it has no row then: its timeout and its

@@ -127,7 +127,7 @@ static void drop_group(struct jobs *jobs, struct store_op *group)
 /* A row that followed the one that forgets it would undo that. */
 static enum message_write begin_write(struct jobs *jobs, struct job *job, struct store_op **group)
 {
-    if (job->is_message && job_message(job)->forgotten)
+    if (job->is_message && job_message(job)->row_held)
         return MESSAGE_WRITE_LATER;
     return job_writes_more(job) ? begin_group(jobs, job, group) : MESSAGE_WRITE;
 }
@@ -597,6 +597,13 @@ uint32_t journal_take(struct jobs *jobs)
 
 /* --- Once more --- */
 
+/* Does it probe the store?  A row that is held back does not. */
+static bool push_again(struct jobs *jobs, struct job *job)
+{
+    uint32_t before = job->pending;
+    return !push_row(jobs, job) || job->pending > before;
+}
+
 /* While the store fails, only one is tried; when it has come back written, the others follow. */
 ao_time journal_resave(struct jobs *jobs)
 {
@@ -609,10 +616,8 @@ ao_time journal_resave(struct jobs *jobs)
         return AO_NEVER;
     }
     for (; job && budget > 0 && visits > 0; job = job->all_next, visits--)
-        if (job_is(job, JOB_UNSAVED)) {
-            push_row(jobs, job);
+        if (job_is(job, JOB_UNSAVED) && push_again(jobs, job))
             budget--;
-        }
     journal->unsaved_at = job;
     return jobs_store_usable(jobs) || visits == 0 ? AO_MS(1) : AO_MS(RETRY_MS);
 }

@@ -606,6 +606,50 @@ KEPT_TEST(what_is_forgotten_stays_so_over_a_stop)
     stage_balances(w);
 }
 
+/* Likewise its first row. */
+KEPT_TEST(what_is_forgotten_before_its_first_row_stays_so_over_a_stop)
+{
+    offer_some(w, DURABLE_ASYNC);
+    uint64_t a = tell(w);
+    w->store->error = STORE_FULL;
+    uint64_t tea = put(w, "tea", AO_S(60), 0);
+    forgets(w, a, "tea");
+    answer(w, a, "\x01");
+    commit(w);
+    w->store->error = STORE_OK;
+    jobs_world_restart(w);
+    offer_some(w, DURABLE_ASYNC);
+    assert_null(named(w, "tea"));
+    jobs_world_pass(w, AO_S(60));
+    assert_false(is_out(w, tea));
+    stage_balances(w);
+}
+
+/* While the store fails, one row is tried each second: none of those that are held back. */
+KEPT_TEST(what_is_forgotten_does_not_put_off_the_next_try)
+{
+    static const char *const names[] = {"tea", "milk", "rice", "beans", "bread"};
+    uint64_t ids[5];
+    offer_some(w, DURABLE_FSYNC);
+    for (int n = 0; n < 5; n++)
+        ids[n] = put(w, names[n], AO_S(60), 0);
+    uint64_t a = tell(w);
+    w->store->error = STORE_FULL;
+    for (int n = 0; n < 5; n++) {
+        change_delay(w, ids[n], AO_S(50));
+        forgets(w, a, names[n]);
+    }
+    commit(w);
+    answer(w, a, "\x01");
+    commit(w);
+    w->store->error = STORE_OK;
+    jobs_world_pass(w, AO_MS(2100));
+    has_state(w, "cart/1", "\x01", 1);
+    for (int n = 0; n < 5; n++)
+        assert_null(named(w, names[n]));
+    stage_balances(w);
+}
+
 KEPT_TEST(what_is_cancelled_while_it_is_forgotten_ends)
 {
     offer_some(w, DURABLE_FSYNC);
@@ -709,6 +753,59 @@ static struct operation *drop(struct jobs_world *w)
     op->actor.name = span_text("cart/1");
     world_give(w, op);
     return op;
+}
+
+static void is_dropped(struct jobs_world *w, const struct operation *op)
+{
+    commit(w);
+    commit(w);
+    assert_true(world_answered(w, op));
+    assert_int_equal(op->reply.error, ERGON_OK);
+}
+
+/* Its end is not written beside the row that forgets it, but behind it. */
+KEPT_TEST(a_turn_that_returns_while_its_actor_is_dropped_ends)
+{
+    offer_some(w, DURABLE_FSYNC);
+    uint64_t tea = put(w, "tea", AO_S(1), 0);
+    jobs_world_pass(w, AO_S(1));
+    struct operation *op = drop(w);
+    answer(w, tea, "\x01");
+    is_dropped(w, op);
+    assert_true(is_gone(w, tea) || world_state(w, tea) == JOB_CANCELLED);
+    uint64_t a = tell(w);
+    assert_true(is_out(w, a));
+    done(w, a, "\x02");
+    has_state(w, "cart/1", "\x02", 1);
+    stage_balances(w);
+}
+
+KEPT_TEST(who_cancels_one_while_its_actor_is_dropped_is_answered)
+{
+    offer_some(w, DURABLE_FSYNC);
+    done(w, tell(w), "\x01");
+    uint64_t tea = put(w, "tea", AO_S(60), 0);
+    struct operation *op = drop(w);
+    struct operation *cancel = world_about(w, &operation_task_cancel, tea);
+    world_give(w, cancel);
+    is_dropped(w, op);
+    assert_true(world_answered(w, cancel));
+    assert_true(is_gone(w, tea) || world_state(w, tea) == JOB_CANCELLED);
+    stage_balances(w);
+}
+
+KEPT_TEST(one_that_is_forgotten_while_its_actor_is_dropped_ends)
+{
+    offer_some(w, DURABLE_FSYNC);
+    done(w, tell(w), "\x01");
+    uint64_t tea = put(w, "tea", AO_S(60), 0);
+    struct operation *op = drop(w);
+    assert_true(forget(w, "tea"));
+    is_dropped(w, op);
+    assert_true(is_gone(w, tea) || world_state(w, tea) == JOB_CANCELLED);
+    jobs_world_pass(w, AO_S(5));
+    assert_null(actor_of(w, "cart/1"));
+    stage_balances(w);
 }
 
 /* The server is killed as soon as the actor's row is gone. */
