@@ -25,6 +25,7 @@ void treap_add(struct treap *t, struct treap_node *node, const void *key)
         at = t->compare(key, *at) < 0 ? &(*at)->left : &(*at)->right;
     split(t, *at, key, &node->left, &node->right);
     *at = node;
+    t->count++;
 }
 
 void treap_remove(struct treap *t, struct treap_node *node, const void *key)
@@ -43,6 +44,7 @@ void treap_remove(struct treap *t, struct treap_node *node, const void *key)
         at = below;
     }
     *at = left ? left : right;
+    t->count--;
 }
 
 struct treap_node *treap_find(const struct treap *t, const void *key, bool behind)

@@ -17,6 +17,7 @@ struct treap_node {
 
 struct treap {
     struct treap_node *root; /* NULL: empty */
+    uint32_t count;
     /* Less than 0: `key` goes before that of the node; 0: it is the same.  A total order, in which
      * no two nodes are the same. */
     int (*compare)(const void *key, const struct treap_node *node);

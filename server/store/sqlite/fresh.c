@@ -44,17 +44,35 @@ static int compare(const void *name, const struct treap_node *node)
 void fresh_init(struct fresh *f, const uint64_t seed[2])
 {
     *f = (struct fresh){.seed = {seed[0], seed[1]}};
+    cells_init(&f->cells);
     hash_table_init(&f->actors);
     f->by_name.compare = compare;
+}
+
+/* Very long names are rare. */
+static struct fresh_actor *allocate(struct fresh *f, size_t size)
+{
+    return size <= CELL_MOST ? cells_take(&f->cells, size) : malloc(size);
+}
+
+static void give_back(struct fresh *f, struct fresh_actor *a)
+{
+    size_t size = sizeof *a + a->type_len + a->key_len + a->tenant_len;
+    if (size <= CELL_MOST)
+        cells_give(&f->cells, a, size);
+    else
+        free(a);
 }
 
 void fresh_fini(struct fresh *f)
 {
     struct hash_link *link;
     while (f->actors.size > 0 && (link = hash_pop(&f->actors)))
-        free(link);
-    if (f->actors.size > 0)
+        give_back(f, (struct fresh_actor *)link);
+    if (f->actors.size > 0) {
         hash_table_fini(&f->actors);
+        cells_fini(&f->cells);
+    }
     free(f->changes);
 }
 
@@ -143,7 +161,7 @@ static char *put(char *at, struct span s)
 
 static struct fresh_actor *add(struct fresh *f, const struct store_actor *row, uint64_t hash)
 {
-    struct fresh_actor *a = malloc(sizeof *a + row->type.len + row->key.len + row->tenant.len);
+    struct fresh_actor *a = allocate(f, sizeof *a + row->type.len + row->key.len + row->tenant.len);
     if (!a)
         return NULL;
     *a = (struct fresh_actor){.link = {.hash = hash},
@@ -209,7 +227,7 @@ void fresh_undo(struct fresh *f, uint32_t count)
         if (!c->is_new)
             continue;
         hash_remove(&f->actors, &c->actor->link);
-        free(c->actor);
+        give_back(f, c->actor);
     }
 }
 
@@ -226,7 +244,7 @@ void fresh_keep(struct fresh *f)
     }
     for (; gone; gone = next) {
         next = gone->next;
-        free(gone);
+        give_back(f, (struct fresh_actor *)gone);
     }
     f->count = 0;
 }

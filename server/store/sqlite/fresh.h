@@ -6,6 +6,7 @@
 #ifndef ERGON_STORE_FRESH_H
 #define ERGON_STORE_FRESH_H
 
+#include "base/cells.h"
 #include "base/hash_table.h"
 #include "base/treap.h"
 #include "server/store/store.h"
@@ -28,6 +29,7 @@ struct fresh_change {
 };
 
 struct fresh {
+    struct cells cells;
     struct hash_table actors;
     uint64_t seed[2];
     struct treap by_name;

@@ -13,6 +13,7 @@ enum {
     FOLD_AT = 65536,     /* turns: few enough for a start that reads all their names */
     FOLD_AT_REST = 1024, /* turns: the store has nothing else to do */
     FOLD_STEP = 256,     /* rows: some milliseconds, which a commit waits for */
+    LOOKS = 4,           /* at actors, for each of these rows: a look is cheap */
     DELETE_STEP = 4096,  /* turns that were folded */
     WAITING = 1024,      /* turns: room for so many, at first */
     SQL = 2048,
@@ -123,6 +124,8 @@ static int note(struct states *t, const struct store_actor *row, uint64_t hash,
     turn->actor = actor;
     if (!actor)
         return SQLITE_NOMEM;
+    uint64_t before = t->fresh.changes[t->fresh.count - 1].before;
+    t->fold.left -= before > 0 && before <= t->fold.until; /* it is the next fold's now */
     actor->slot = (uint32_t)(turn - t->waiting);
     return SQLITE_OK;
 }
@@ -459,17 +462,19 @@ static int fold_one(struct states *t, struct fresh_actor *actor)
 static int fold_part(struct states *t)
 {
     const uint32_t more = t->added + t->added / 2; /* see states_fold() */
-    uint32_t looks = more > t->fold_step ? more : t->fold_step;
-    struct fresh_actor *actor = NULL;
+    uint32_t rows = more > t->fold_step ? more : t->fold_step, looks = LOOKS * rows;
     int rc = SQLITE_OK;
-    while (rc == SQLITE_OK && looks > 0 && (actor = fresh_next(&t->fresh, t->fold.passed))) {
-        looks--;
-        if (actor->seq > t->fold.until)
+    for (; rc == SQLITE_OK && t->fold.left > 0 && rows > 0 && looks > 0; looks--) {
+        struct fresh_actor *actor = fresh_next(&t->fresh, t->fold.passed);
+        assert(actor);
+        if (actor->seq > t->fold.until) {
             t->fold.passed = actor;
-        else
-            rc = fold_one(t, actor);
+            continue;
+        }
+        rc = fold_one(t, actor);
+        t->fold.left--;
+        rows--;
     }
-    t->fold.is_placed = rc == SQLITE_OK && !actor;
     return rc;
 }
 
@@ -488,8 +493,9 @@ static int delete_part(struct states *t)
 static int fold(struct states *t)
 {
     if (t->fold.until > 0)
-        return t->fold.is_placed ? delete_part(t) : fold_part(t);
+        return t->fold.left > 0 ? fold_part(t) : delete_part(t);
     t->fold.until = t->next - 1;
+    t->fold.left = t->fresh.by_name.count;
     return SQLITE_OK;
 }
 

@@ -29,7 +29,7 @@ struct waiting_turn {
 struct fold {
     uint64_t oldest; /* about: the number of the first turn that is there; at most `next` */
     uint64_t until;  /* the turn up to which this fold goes; 0: there is none */
-    bool is_placed;  /* all rows are in place, and turns are being deleted */
+    uint32_t left;   /* actors whose last turn is that one or before; 0: turns are being deleted */
     /* The last actor that is left to the next fold, since its turn came later; NULL: none is. */
     const struct fresh_actor *passed;
 };
@@ -78,8 +78,8 @@ int states_get(struct states *t, struct store_op *op);
 
 /* Are there enough turns for a step?  `idle`: nothing else is to be done. */
 bool states_fold_due(const struct states *t, bool idle);
-/* One step of the fold, in a transaction: it looks at more actors than were added, so that turns do
- * not become more and more.  An SQLite code. */
+/* One step of the fold, in a transaction: more actors than were added, so that turns do not become
+ * more and more.  An SQLite code. */
 int states_fold(struct states *t);
 
 #endif

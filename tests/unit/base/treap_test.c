@@ -82,6 +82,7 @@ TEST(it_finds_what_a_search_finds)
         assert_ptr_equal(treap_first(&t), searched(0));
         if (n % 100 == 0)
             assert_int_equal(check(t.root, 0, KEYS, 0), count_inside());
+        assert_int_equal(t.count, count_inside());
     }
 }
 

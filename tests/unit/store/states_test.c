@@ -358,3 +358,33 @@ STATES_TEST(a_step_takes_as_many_as_were_added)
     sql(w, "COMMIT");
     close_states(w);
 }
+
+/* Whose names are behind all others. */
+static void put_new(struct world *w, uint32_t number)
+{
+    struct store_op op = {.kind = STORE_ROW_PUT, .table = &store_actors};
+    char key[KEY + 8];
+    snprintf(key, sizeof key, "%08u", number);
+    *(struct store_actor *)op.row =
+        (struct store_actor){.type = span_text("a"), .key = span_text(key), .version = 1};
+    assert_int_equal(states_put(&w->states, &op, true), SQLITE_OK);
+}
+
+STATES_TEST(new_actors_do_not_outrun_the_fold)
+{
+    enum { COMMITS = 1000, EACH = 10 };
+    uint64_t most = 0;
+    open_states(w);
+    for (uint32_t n = 0; n < COMMITS; n++) {
+        begin(w);
+        for (uint32_t i = 0; i < EACH; i++)
+            put_new(w, n * EACH + i);
+        assert_int_equal(states_fold(&w->states), SQLITE_OK);
+        sql(w, "COMMIT");
+        states_keep(&w->states);
+        uint64_t left = w->states.next - w->states.fold.oldest;
+        most = left > most ? left : most;
+    }
+    assert_in_range(most, EACH, 20 * EACH);
+    close_states(w);
+}
