@@ -1,8 +1,8 @@
-/* A sorted set of nodes that stand in what it sorts: a binary search tree whose nodes have a random
- * weight each, and none a heavier one below it (treap: Seidel, Aragon 1996).  It is about as deep
- * as a balanced tree whatever the order in which nodes come, as long as nobody who chooses keys
- * knows the weights.  Adding, removing and finding are O(log n); no memory is taken, so nothing
- * here fails, and nothing recurses.  One thread. */
+/* A sorted set of nodes that are members of what it sorts: a binary search tree whose nodes have a
+ * random weight each, and none a heavier one below it (treap: Seidel, Aragon 1996).  It is about as
+ * deep as a balanced tree whatever the order in which nodes come, as long as nobody who chooses
+ * keys knows the weights.  Adding, removing and finding are O(log n); no memory is taken, so
+ * nothing here fails, and nothing recurses.  One thread. */
 #ifndef ERGON_BASE_TREAP_H
 #define ERGON_BASE_TREAP_H
 
@@ -23,7 +23,7 @@ struct treap {
     int (*compare)(const void *key, const struct treap_node *node);
 };
 
-/* `key` is that of the node. */
+/* Both take the node's own key. */
 void treap_add(struct treap *t, struct treap_node *node, const void *key);
 void treap_remove(struct treap *t, struct treap_node *node, const void *key); /* it is inside */
 

@@ -45,8 +45,8 @@ void reminders_replaced(struct actor *a, const struct job *by);
 /* It is cancelled, unless it comes once and its turn runs: then that is its last.  False: that was
  * so. */
 bool reminders_forget(struct actor *a, struct job *job);
-/* And the turn of one that runs does not count.  What is withdrawn stays so until it is confirmed.
- */
+/* The turn of one that runs does not count, either.  What is withdrawn stays so until it is
+ * confirmed. */
 void reminders_forget_all(struct actor *a);
 
 /* Does its turn move it on? */

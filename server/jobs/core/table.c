@@ -83,10 +83,16 @@ uint64_t table_wall_of(struct job_table *table, ao_time when)
 
 ao_time table_time_of(struct job_table *table, uint64_t unix_ns)
 {
-    if (!table->clock_held)
+    uint64_t wall = 0;
+    if (!table->clock_held) {
         (void)look_for_leaps(table);
+        wall = table_wall(table);
+    }
+    /* It is read behind the wall clock: a time that comes back to its client is not earlier then.
+     */
     ao_time now = activator_clock(table->activator);
-    uint64_t wall = table->clock_held ? now + table->wall_ahead : table_wall(table);
+    if (table->clock_held)
+        wall = now + table->wall_ahead;
     if (unix_ns > wall)
         return clock_after(now, unix_ns - wall);
     return now > wall - unix_ns ? now - (wall - unix_ns) : 1;

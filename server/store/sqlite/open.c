@@ -14,10 +14,10 @@
 #include "server/store/sqlite/sqlite_parts.h"
 
 enum {
-    BUSY_MS = 2000,    /* how long somebody with sqlite3 may keep us from writing */
-    READ_KIB = 256,    /* of pages, while each is read once, in order */
-    SERVE_KIB = 16384, /* likewise, while any may be needed again */
-    FILE_MODE = 0600   /* parameters are nobody else's affair */
+    BUSY_MS = 2000,   /* how long somebody with sqlite3 may keep us from writing */
+    READ_KIB = 256,   /* of pages, while each is read once, in order */
+    SERVE_KIB = 8192, /* likewise, while any may be needed again */
+    FILE_MODE = 0600  /* parameters are nobody else's affair */
 };
 
 static int fail_sqlite(struct sqlite_store *s, const char *path, char *error, size_t size)

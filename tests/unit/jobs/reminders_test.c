@@ -606,7 +606,7 @@ KEPT_TEST(what_is_forgotten_stays_so_over_a_stop)
     stage_balances(w);
 }
 
-/* Likewise its first row. */
+/* Its first row could not be written, either. */
 KEPT_TEST(what_is_forgotten_before_its_first_row_stays_so_over_a_stop)
 {
     offer_some(w, DURABLE_ASYNC);

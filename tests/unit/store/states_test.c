@@ -359,7 +359,7 @@ STATES_TEST(a_step_takes_as_many_as_were_added)
     close_states(w);
 }
 
-/* Whose names are behind all others. */
+/* Puts an actor whose name is behind all others. */
 static void put_new(struct world *w, uint32_t number)
 {
     struct store_op op = {.kind = STORE_ROW_PUT, .table = &store_actors};
