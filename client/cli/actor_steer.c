@@ -149,7 +149,7 @@ static enum status show_count(const struct globals *g, const struct steering *st
     return STATUS_OK;
 }
 
-/* What was done before a failure is counted, too. */
+/* Acts before a failure are counted, too. */
 static enum status matching(struct session *s, const struct steering *st,
                             const struct steer_options *o)
 {
@@ -177,7 +177,7 @@ static bool is_clear(const struct steer_options *o, int argc)
     return false;
 }
 
-/* What options mean may be a million actors: only --timeout limits it. */
+/* The options may mean a million actors: only --timeout limits the time. */
 static enum status steer(const struct globals *g, const struct steer_options *o,
                          const struct steering *st, int argc, char **argv)
 {

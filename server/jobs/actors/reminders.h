@@ -56,7 +56,7 @@ void reminders_plan(struct actor *a, struct job *job);
 /* It has left its place, and waits for its time. */
 void reminders_again(struct actor *a, struct job *job);
 
-/* What a turn or a drop forgets, by ids: meanwhile the jobs may be gone. */
+/* The ids of reminders that a turn or a drop forgets: meanwhile the jobs may be gone. */
 struct withdrawn {
     uint64_t *ids; /* malloc'ed; NULL: none */
     uint32_t count;

@@ -703,7 +703,7 @@ static unsigned number_of(const char *name, unsigned else_)
     return text ? (unsigned)strtoul(text, NULL, 10) : else_;
 }
 
-/* What there was of them, in all seeds. */
+/* These are sums over all seeds. */
 struct totals {
     uint64_t sent, happened, put, ticks, late, away, passivated;
 };
